@@ -69,7 +69,8 @@ def assign_speakers(
 
     Raises:
         InputError: when an argument or an item is none of these, a word's times are not numbers or lie before the
-            recording, or more than a tenth of the words end before they begin.
+            recording, more than a tenth of the words end before they begin, or half last so long that times are not in
+            seconds.
 
     Warns:
         UserWarning: when there are turns, but no words; when a word ends before it begins, so that its end is moved to

@@ -85,10 +85,24 @@ def test_a_recording_without_speech_may_have_a_transcript_without_words(recwarn)
     assert not recwarn
 
 
-def test_times_that_are_no_seconds_are_noticed():
+def test_words_of_another_recording_are_noticed():
     recording = Diarization((Turn(0, 2, "ada"),), 2)
     with pytest.warns(UserWarning, match="2 of 3 words begin after the end .*: are they of this .* seconds"):
-        assign_speakers([(0.0, 400.0, "Hello"), (400.0, 900.0, "there"), (1200.0, 1600.0, "Ada")], recording)
+        assign_speakers([(0.0, 0.4, "Hello"), (4.0, 4.9, "there"), (12.0, 12.6, "Ada")], recording)
+
+
+@pytest.mark.parametrize("unit", [1e3, 1e7], ids=["AssemblyAI's", "Azure's"])
+def test_times_that_are_no_seconds_are_refused(unit):
+    """However long the recording is: that of turns in RTTM ends with the last word."""
+    words = [(0.0, 0.1 * unit, "Hello"), (0.4 * unit, 0.9 * unit, "there"), (1.2 * unit, 1.6 * unit, "再见")]
+    with pytest.raises(InputError, match=f"half of the words last {0.4 * unit:.0f} s or more: give .* in seconds"):
+        assign_speakers(words, Diarization((Turn(0, 2, "ada"),), 2 * unit))
+
+
+@pytest.mark.parametrize(("count", "length_s"), [(9, 30.0), (1, 400.02)])
+def test_words_that_are_heard_in_silence_are_no_reason_to_refuse_times(count, length_s):
+    hallucinated = [(length_s * at, length_s * at + length_s, " you") for at in range(count)]
+    assert len(assign_speakers(hallucinated, Diarization((Turn(0, 2, "ada"),), count * length_s))) == count
 
 
 def test_a_word_may_begin_a_second_after_the_end(recwarn):
