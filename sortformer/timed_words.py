@@ -11,7 +11,7 @@ import numpy as np
 
 from sortformer.errors import InputError
 from sortformer.formats.names import in_unicode
-from sortformer.formats.spacing import joined, unspaced, words_in
+from sortformer.formats.spacing import closes, combines, joined, unspaced, words_in
 from sortformer.grid import LONGEST_S
 
 __all__ = ["SLACK_S", "timed_words"]
@@ -74,8 +74,8 @@ def _said(transcript: Any) -> list[_Said]:
             raise InputError(f"{_WORD}, got {reprlib.repr(item)}") from None
     # Words of WhisperX bring no spaces, but a segment that it could not align has one: with it, all would be joined.
     if len(alone) < len(said) and not any(text[:1].isspace() for at, (*_, text) in enumerate(said) if at not in alone):
-        return [(start, end, text.lstrip()) for start, end, text in said]
-    if sum(not _is_one(said[at][2]) for at in alone) > len(alone) / 10:  # segments, not a list of words
+        said = [(start, end, text.lstrip()) for start, end, text in said]
+    elif sum(not _is_one(said[at][2]) for at in alone) > len(alone) / 10:  # segments, not a list of words
         first |= alone
     return _unbroken(said, first)
 
@@ -205,14 +205,18 @@ def _unbroken(said: list[_Said], first: set[int]) -> list[_Said]:
     """Join the pieces of a word where words bring their spaces, as Whisper gives ``" twenty"`` and ``"-five"``.
 
     A segment, of which ``first`` are the first words, begins a word even if it brings no space, such as the dash of a
-    dialogue; but whisper.cpp may cut a segment within a word.
+    dialogue; but whisper.cpp may cut a segment within a word. A combining mark, which Whisper parts from its letter in
+    Thai, and closing punctuation, as of French, begin no word with or without spaces: nor a subtitle, nor a turn.
     """
-    if not any(text[:1].isspace() for *_, text in said):
-        return said
+    spaced = any(text[:1].isspace() for *_, text in said)
     words = list[_Said]()
     for index, (start, end, text) in enumerate(said):
         before = words[-1][2] if words else ""
-        if before and text and not (before[-1].isspace() or text[0].isspace()):
+        if before and text and (combines(text[0]) or (closes(text) and index not in first)):
+            more = text if spaced else joined((before, text))[len(before) :]
+            words[-1] = _one(words[-1], (start, end, more))
+            continue
+        if spaced and before and text and not (before[-1].isspace() or text[0].isspace()):
             if index in first and not (before[-1].isalpha() and text[0].islower()):
                 text = joined((before, text))[len(before) :]
             elif _is_one(before) and _is_one(text) and not (unspaced(before[-1]) or unspaced(text[0])):
@@ -228,9 +232,10 @@ def _is_one(text: str) -> bool:
 
 
 def _one(before: _Said, after: _Said) -> _Said:
-    """Return two pieces of a word as one, from the first time to the last that is known."""
+    """Return two pieces of a word as one, from the first time to the last that is known; punctuation has no sound."""
     (start, middle, text), (other, end, more) = before, after
-    return other if start is None else start, middle if end is None else end, text + more
+    kept = end is None or (middle is not None and closes(more))
+    return other if start is None else start, middle if kept else end, text + more
 
 
 def _of_tokens(tokens: Any) -> list[dict[str, Any]]:
@@ -244,8 +249,9 @@ def _of_tokens(tokens: Any) -> list[dict[str, Any]]:
             continue
         if not words or _begins_word(text, words[-1]["text"]):
             words.append({"text": "", "offsets": {"from": _value(at, "from", 0)}})
+        if not (words[-1]["text"] and closes(text)):  # whisper.cpp takes a full stop to be as long as three letters
+            words[-1]["offsets"]["to"] = _value(at, "to", 0)
         words[-1]["text"] += text
-        words[-1]["offsets"]["to"] = _value(at, "to", 0)
     for word in words:
         word["text"] = _TORN.sub(_mended, word["text"])
     return words
