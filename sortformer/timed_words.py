@@ -117,7 +117,7 @@ def _parts(transcript: Any) -> list[Any]:
         keys = ", ".join(str(key) for key, value in transcript.items() if value is not None) or "nothing"
         raise InputError(
             f"a transcript needs segments, chunks or words with times, but this one has {keys}: "
-            "transcribe with timestamps"
+            'transcribe with timestamps, or make it a list of words, [{"word": "Hello", "start": 0.5, "end": 0.9}, ...]'
         )
     if not lists:
         return _listed(transcript)
