@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from sortformer.annotation import Diarization
 from sortformer.formats.passages import Said
 from sortformer.formats.segments import segments
+from sortformer.formats.spacing import joined
 
 __all__ = ["format"]
 
@@ -27,7 +28,7 @@ def format(recording: Diarization, words: Iterable[Said]) -> str:
     found = {
         "task": "transcribe",
         "duration": recording.duration,
-        "text": " ".join(segment.words for segment in spoken),
+        "text": joined(segment.words for segment in spoken),
         "segments": [
             {
                 "type": "transcript.text.segment",

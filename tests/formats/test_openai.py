@@ -38,6 +38,11 @@ def test_a_document_is_exactly_as_their_clients_read_it():
     }
 
 
+def test_the_whole_text_has_spaces_only_in_scripts_that_have_them():
+    words = [Word(0, 1, "今天去", "Ada"), Word(1, 2, "好。", "Bob"), Word(2, 3, "Yes", "Ada"), Word(3, 4, "no", "Bob")]
+    assert json.loads(openai.format(Diarization((), 4), words))["text"] == "今天去好。Yes no"
+
+
 def test_it_is_read_as_a_transcript():
     recording = Diarization((Turn(0, 1, "Ada"), Turn(1, 2, "Bob")), 2)
     words = [Word(0, 1, "good morning", "Ada"), Word(1, 2, "yes", "Bob")]
