@@ -75,8 +75,8 @@ def assign_speakers(
     Warns:
         UserWarning: when there are turns, but no words; when a word ends before it begins, so that its end is moved to
             its start; when words begin after the end of the recording, which suggests another recording or times not
-            in seconds; when ``within`` leaves no words; when several people speak for a second or more in segments
-            without ``words``.
+            in seconds; when their channels are numbered otherwise; when ``within`` leaves no words; when several people
+            speak for a second or more in segments without ``words``.
     """
     if not isinstance(diarization, Diarization):  # in WhisperX it comes first
         raise InputError(f"pass the words first, then their Diarization, got {type(diarization).__name__}")
@@ -124,8 +124,17 @@ def _by_channel(words: Any, diarization: Diarization) -> dict[str, list[Any]]:
     if diarization.turns and all(map(_OF_CHANNEL.fullmatch, diarization.speakers)):
         for word in words if isinstance(words, list | tuple) else ():
             channel = word.get("channel") if isinstance(word, Mapping) else getattr(word, "channel", None)
-            found.setdefault(_SPEAKERS.get(str(channel), ""), []).append(word)
-    return {} if len(found) < 2 or "" in found else {name: found[name] for name in _SPEAKERS.values() if name in found}
+            found.setdefault(_SPEAKERS.get(str(channel), str(channel)), []).append(word)
+    if len(found) < 2 or "None" in found:
+        return {}
+    if others := [channel for channel in found if channel not in _SPEAKERS.values()]:
+        warnings.warn(
+            f"words for {diarization.uri} are of channel {others[0]!r}, which is not 1, 2 or A, B and so on: speakers "
+            "are assigned by time, not by channel",
+            stacklevel=3,
+        )
+        return {}
+    return {name: found[name] for name in _SPEAKERS.values() if name in found}
 
 
 def _unnamed(text: str, names: set[str]) -> str:

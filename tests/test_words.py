@@ -147,6 +147,15 @@ def test_words_of_channels_are_of_their_speakers(channels: str):
     assert [word.text for word in inside] == ["then", "well", "no"]
 
 
+def test_words_of_channels_with_a_number_and_a_letter_are_all_there():
+    words = [{"start": 0.0, "end": 1.0, "word": channel, "channel": channel} for channel in ("A", "2", "1")]
+    assert [word[2:] for word in assign_speakers(words, CALL)] == [
+        ("A", "channel_1"),
+        ("1", "channel_1"),
+        ("2", "channel_2"),
+    ]
+
+
 def test_words_of_many_channels_are_in_the_order_of_these():
     recording = Diarization(tuple(Turn(0, 1, f"channel_{number}") for number in range(1, 12)), 1)
     words = [{"start": 0.0, "end": 1.0, "word": str(number), "channel": number} for number in (10, 2, 1)]
@@ -157,18 +166,29 @@ def test_words_of_many_channels_are_in_the_order_of_these():
     ("channels", "result"),
     [
         (("1", "1"), CALL),
-        (("left", "right"), CALL),
-        (("1", "right"), CALL),
-        (("0", "1"), CALL),
+        (("0", "0"), CALL),
         (("1", "2"), CALL.relabel({"channel_2": "Ada"})),
         (("1", "2"), Diarization((), 8, "call")),
     ],
 )
-def test_where_words_or_speakers_have_no_channels_times_decide(channels: tuple[str, str], result: Diarization):
+def test_where_words_or_speakers_have_no_channels_times_decide(
+    channels: tuple[str, str], result: Diarization, recwarn: pytest.WarningsRecorder
+):
     (words,) = ctm.parse(OVERLAP.format(*channels)).values()
     found = [(word.text, word.speaker) for word in assign_speakers(words, result)]
     first = result.speakers[0] if result.speakers else None
     assert found == [(text, first) for text in ("so", "well", "then", "no")]
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(("channels", "other"), [(("left", "right"), "left"), (("1", "right"), "right"), ("01", "0")])
+def test_channels_that_are_numbered_otherwise_are_noticed(channels: tuple[str, str], other: str):
+    (words,) = ctm.parse(OVERLAP.format(*channels)).values()
+    with pytest.warns(
+        UserWarning, match=f"words for call are of channel '{other}', which is not 1, 2 or A, B"
+    ) as warned:
+        assert {word.speaker for word in assign_speakers(words, CALL)} == {"channel_1"}
+    assert warned[0].filename == __file__
 
 
 def test_words_outside_of_what_is_asked_for_are_left_out_and_the_others_keep_their_speakers():
