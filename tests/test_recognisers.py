@@ -1,4 +1,4 @@
-"""The documented commands make lists of words from the JSON of recognisers that is not read."""
+"""Words of other recognisers: those of NeMo, and lists made by the documented commands from JSON that is not read."""
 
 import json
 import re
@@ -105,3 +105,12 @@ def test_other_json_is_refused_with_what_to_do(theirs):
         assign_speakers(theirs, Diarization((), 3602))
     with pytest.raises(InputError, match="give their times in seconds"):
         assign_speakers(assemblyai({}, {}), Diarization((), 3602))
+
+
+def test_words_of_nemo_are_a_list_of_words():
+    words = [
+        {"word": "Hello,", "start_offset": 6, "end_offset": 11, "start": 0.48, "end": 0.88},
+        {"word": "you", "start_offset": 20, "end_offset": 25, "start": 1.6, "end": 2.0},
+    ]
+    said = assign_speakers(words, Diarization((Turn(0.0, 1.0, "ada"), Turn(1.0, 2.0, "bob")), 2))
+    assert said == [(0.48, 0.88, "Hello,", "ada"), (1.6, 2.0, "you", "bob")]
