@@ -2,15 +2,20 @@
 
 import errno
 import os
+import pkgutil
 import stat
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+from sortformer import formats
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
-from sortformer.formats import audacity, csv, html, json, rttm, seglst, stm, subtitles, text, textgrid, uem
+from sortformer.formats import subtitles, uem
 from sortformer.formats.write import check_folder, write_bytes, write_text
+
+FORMATS = [import_module(f"sortformer.formats.{each.name}") for each in pkgutil.iter_modules(formats.__path__)]
 
 
 def test_text_is_written_as_it_is_in_a_new_folder(tmp_path):
@@ -31,7 +36,7 @@ def test_an_existing_file_stays_unless_asked(tmp_path):
     assert path.read_text() == "second"
 
 
-@pytest.mark.parametrize("kind", [audacity, csv, html, json, rttm, seglst, stm, subtitles, text, textgrid, uem])
+@pytest.mark.parametrize("kind", [each for each in FORMATS if hasattr(each, "write")])
 def test_no_format_replaces_a_file_unless_asked(tmp_path, kind):
     value = {uem: {"x": [(0.0, 1.0)]}, subtitles: []}.get(kind, Diarization((Turn(0.0, 1.0, "a"),), 1.0, "x"))
     path = tmp_path / "x.srt"
