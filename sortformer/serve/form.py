@@ -27,9 +27,6 @@ NO_FILE = "there is no recording: send it as the form field 'file' (curl -F file
 _WANTED = {"int": "a whole number", "bool": "true or false", "string": "text", "literal": "{expected}"}
 """What a value must be, by the prefix of pydantic's error type."""
 
-_Kind = Literal[
-    "json", "rttm", "txt", "html", "seglst", "stm", "textgrid", "audacity", "csv", "srt", "vtt", "diarized_json"
-]
 # A form cannot express null: None means that the field is absent. The Diarizer refuses values below 1.
 _COUNT = {"type": "integer", "minimum": 1}
 _Count = Annotated[int | None, WithJsonSchema(_COUNT)]
@@ -44,7 +41,7 @@ class Options(BaseModel, extra="forbid"):
     exclusive: bool = False
     channel: Annotated[Channel | None, WithJsonSchema({"anyOf": [_COUNT, {"type": "string", "const": EACH}]})] = None
     preset: Annotated[str | None, WithJsonSchema({"type": "string"})] = None
-    response_format: _Kind = "json"
+    response_format: Literal[tuple(FORMATS)] = "json"  # pyright: ignore[reportInvalidTypeForm] (pydantic reads it)
 
 
 _SCHEMA = Options.model_json_schema()
