@@ -25,7 +25,7 @@ def export(
         list[Path],
         typer.Argument(
             metavar="FILES|DIRS",
-            help="Turns: RTTM, TextGrid, STM, JSON, Audacity's NAME.labels.txt, or folders of these.",
+            help=f"Turns: {', '.join(TURN_SUFFIXES)}, or folders of these.",
         ),
     ],
     formats: Formats,

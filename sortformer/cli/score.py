@@ -9,6 +9,7 @@ from sortformer import evaluate
 from sortformer.cli.console import say, usage_errors
 from sortformer.cli.options import ProtocolName
 from sortformer.errors import InputError
+from sortformer.formats.gather import TURN_SUFFIXES
 from sortformer.manifests import is_manifest
 from sortformer.metrics.protocol import changed, protocol_named
 
@@ -27,7 +28,7 @@ def score(
         Path,
         typer.Argument(
             metavar="REF",
-            help="Reference: RTTM, TextGrid, STM, JSON, Audacity's NAME.labels.txt, a folder of these, or a manifest.",
+            help=f"Reference: {', '.join(TURN_SUFFIXES)}, a folder of these, or a manifest.",
         ),
     ],
     hypothesis: Annotated[

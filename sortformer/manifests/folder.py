@@ -33,8 +33,8 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
 
     Args:
         references: the folder (or the file) with the references, if they are elsewhere or not RTTM: in a folder the
-            first kind that occurs of RTTM, TextGrid, STM, SegLST, Audacity's labels and JSON; a file in any format of
-            :func:`~sortformer.formats.gather.turns_in`.
+            first kind that occurs, in the order of :func:`~sortformer.formats.gather.turns_in` but JSON last; a file
+            in any of its formats.
 
     Raises:
         InputError: when a folder is missing, there is no recording, two have the same name, a file is broken, two
@@ -67,8 +67,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         raise InputError(f"{folder} and its subfolders have no recordings")
     if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
         if not turns:
-            kinds = "RTTM, TextGrid, STM, SegLST, Audacity labels (.labels.txt) or JSON of turns"
-            raise InputError(f"{references} and its subfolders have no {kinds}")
+            raise InputError(f"{references} and its subfolders have no {' or '.join(_KINDS)} or .json files")
         raise InputError(
             f"{references} matches none of the recordings in {folder} by name: it is for {listed(sorted(turns))}, they "
             f"are {listed(sorted(names))}; give them the same names, for example by links"

@@ -90,7 +90,7 @@ def test_a_folder_without_references_is_refused_as_such(tmp_path: Path):
     sound(tmp_path / "wav" / "one.wav")
     (tmp_path / "refs").mkdir()
     (tmp_path / "refs" / "one.txt").write_text("")
-    with pytest.raises(InputError, match=r"refs and its subfolders have no RTTM, .*, Audacity labels .* or JSON"):
+    with pytest.raises(InputError, match=r"refs and its subfolders have no \.rttm or .* or \.labels\.txt or \.json f"):
         from_folder(tmp_path / "wav", tmp_path / "refs")
 
 
