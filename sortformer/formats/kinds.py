@@ -7,7 +7,7 @@ from typing import Literal
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
-from sortformer.formats import audacity, csv, html, json, openai, rttm, seglst, stm, subtitles, text, textgrid
+from sortformer.formats import audacity, csv, eaf, html, json, openai, rttm, seglst, stm, subtitles, text, textgrid
 from sortformer.formats.passages import Said
 
 __all__ = ["FORMATS", "WORDY", "Format", "formats_named"]
@@ -60,6 +60,7 @@ FORMATS = {
     "seglst": Format("seglst.json", seglst.format, seglst.format, media="application/json"),
     "stm": Format("stm", stm.format, stm.format),
     "textgrid": Format("TextGrid", textgrid.format),
+    "eaf": Format("eaf", eaf.format, eaf.format, media="application/xml"),
     "audacity": Format("labels.txt", audacity.format),
     "csv": Format("csv", csv.format, csv.format, between="", header=csv.HEADER, media="text/csv"),
     "srt": Format("srt", words=partial(_subtitles, "srt")),
