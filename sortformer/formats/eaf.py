@@ -16,15 +16,19 @@ import os
 from collections.abc import Iterable
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
+from xml.parsers.expat import ErrorString
 
-from sortformer.annotation import Diarization
+from sortformer.annotation import Diarization, Turn
+from sortformer.errors import InputError
 from sortformer.formats.names import one_line, renamed
 from sortformer.formats.passages import Said
 from sortformer.formats.segments import segments
+from sortformer.formats.source import quoted, read_text
 from sortformer.formats.spacing import joined
 from sortformer.formats.write import write_text
+from sortformer.grid import LONGEST_S
 
-__all__ = ["format", "write"]
+__all__ = ["format", "parse", "read", "write"]
 
 _DOCUMENT = {
     "AUTHOR": "",
@@ -36,6 +40,47 @@ _DOCUMENT = {
 }
 _TYPE = "default-lt"  # as in a new document of ELAN
 _NOT_XML = str.maketrans("\ufffe\uffff", 2 * "\N{REPLACEMENT CHARACTER}")
+
+
+def parse(text: str, source: str = "EAF") -> tuple[Turn, ...]:
+    """Return the turns, sorted: each annotation of a tier that depends on no other, whatever its text.
+
+    The speaker is the participant of the tier or, without one, its name.
+
+    Raises:
+        InputError: with the source, when it is not EAF, has a DTD, or a tier has no name, or an annotation no times or
+            length.
+    """
+    if "<!DOCTYPE" in text:  # its entities could expand to gigabytes
+        raise InputError(f"{source} has a document type declaration, which EAF does not have: save it in ELAN")
+    try:
+        document = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise InputError(f"{source}, line {error.position[0]}: {ErrorString(error.code)}; is this EAF?") from error
+    if document.tag != "ANNOTATION_DOCUMENT":
+        raise InputError(f"{source} is not EAF: it begins with {quoted(document.tag)}, not with ANNOTATION_DOCUMENT")
+    times = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE", "") for slot in document.iterfind("TIME_ORDER/TIME_SLOT")}
+    turns = list[Turn]()
+    for tier in document.iterfind("TIER"):
+        if tier.get("PARENT_REF"):
+            continue  # words, translations and the like of the speech in another tier
+        speaker = tier.get("PARTICIPANT", "").strip() or tier.get("TIER_ID", "").strip()
+        if not speaker:
+            raise InputError(f"{source}: a tier has no name, so its speaker is unknown; name it in ELAN")
+        for each in tier.iterfind("ANNOTATION/ALIGNABLE_ANNOTATION"):
+            start, end = (times.get(each.get(f"TIME_SLOT_REF{side}"), "") for side in (1, 2))
+            if not (start.isdecimal() and end.isdecimal() and float(start) < float(end) <= 1000 * LONGEST_S):
+                raise InputError(
+                    f"{source}: annotation {quoted(each.get('ANNOTATION_ID', ''))} of {quoted(speaker)} needs "
+                    f"0 <= start < end in milliseconds, got {quoted(start)} and {quoted(end)}; align it in ELAN"
+                )
+            turns.append(Turn(float(start) / 1000, float(end) / 1000, one_line(speaker)))
+    return tuple(sorted(turns))
+
+
+def read(path: str | os.PathLike[str]) -> tuple[Turn, ...]:
+    """Read an EAF file (see :func:`parse`)."""
+    return parse(read_text(path), os.fspath(path))
 
 
 def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:

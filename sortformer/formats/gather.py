@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from sortformer.annotation import Diarization, Turn, Turns
 from sortformer.errors import InputError
-from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid, uem
+from sortformer.formats import audacity, eaf, json, rttm, seglst, stm, textgrid, uem
 from sortformer.formats.folders import is_visible_file
 from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.formats.source import read_text
@@ -22,11 +22,10 @@ _SEGLST, _LABELS = ".seglst.json", ".labels.txt"
 def turns_in(path: Path) -> dict[str, tuple[Turn, ...]]:
     """Return the turns by recording id from a file or a folder of files; empty for a file without a turn.
 
-    The extension decides the format: TextGrid or Audacity's labels (about the recording with the file's name), STM,
-    JSON (SegLST if it is a list, else documents of ``Diarization.to_json``, one or as JSON lines), or else RTTM. In a
-    folder only the files of one extension are read, the first that occurs of ``.rttm``, ``.textgrid``, ``.stm``,
-    ``.seglst.json``, ``.json``, ``.jsonl`` and ``.labels.txt``; a file without a turn means that nobody speaks in the
-    recording of its name.
+    The extension decides the format: TextGrid, EAF or Audacity's labels (about the recording with the file's name),
+    STM, JSON (SegLST if it is a list, else documents of ``Diarization.to_json``, one or as JSON lines), or else RTTM.
+    In a folder only the files of one extension are read, the first of ``TURN_SUFFIXES`` that occurs; a file without a
+    turn means that nobody speaks in the recording of its name.
 
     Raises:
         InputError: when the path is missing or broken, or two files hold the same recording.
@@ -101,6 +100,7 @@ def _json(file: Path) -> Mapping[str, Turns]:
 _READERS: dict[str, Callable[[Path], Mapping[str, Turns]]] = {
     ".rttm": rttm.read,
     ".textgrid": _by_file_name(textgrid.read),
+    ".eaf": _by_file_name(eaf.read),
     ".stm": stm.read,
     _SEGLST: seglst.read,
     ".json": _json,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
-from sortformer.formats import audacity, rttm, seglst, stm, textgrid
+from sortformer.formats import audacity, eaf, rttm, seglst, stm, textgrid
 from sortformer.formats import json as documents
 from sortformer.formats.gather import turns_in
 from tests.cli.conftest import Cli
@@ -35,6 +35,7 @@ def said(tmp_path: Path) -> Path:
     [
         ("talk.rttm", rttm.write),
         ("talk.TextGrid", textgrid.write),
+        ("talk.eaf", eaf.write),
         ("talk.stm", stm.write),
         ("talk.seglst.json", seglst.write),
         ("talk.json", documents.write),
@@ -43,7 +44,7 @@ def said(tmp_path: Path) -> Path:
 )
 def test_turns_are_the_same_in_every_format_that_is_read(cli: Cli, tmp_path: Path, name: str, write):
     write(tmp_path / name, TALK)
-    outcome = cli("export", tmp_path / name, "-f", "rttm,json,stm,seglst,textgrid,audacity", "-o", tmp_path / "out")
+    outcome = cli("export", tmp_path / name, "-f", "rttm,json,stm,seglst,textgrid,eaf,audacity", "-o", tmp_path / "out")
     assert (outcome.code, outcome.err) == (0, "1 recording exported\n")
     for path in (tmp_path / "out").iterdir():
         found = turns_in(path)["talk"]

@@ -1,5 +1,6 @@
 """EAF: a tier per speaker, whose annotations do not overlap, as in ELAN."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -121,6 +122,105 @@ def test_where_nobody_speaks_there_are_no_tiers():
 def test_two_names_that_are_one_in_a_line_are_refused():
     with pytest.raises(InputError, match="the same name except for white space, which EAF cannot express: rename one"):
         eaf.format(Diarization((Turn(0, 1, "Ada King"), Turn(1, 2, "Ada\nKing")), 2))
+
+
+ELAN = """<?xml version="1.0" encoding="UTF-8"?>
+<ANNOTATION_DOCUMENT AUTHOR="" DATE="2024-05-06T07:08:09+02:00" FORMAT="3.0" VERSION="3.0"
+    xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"
+    xsi:noNamespaceSchemaLocation="http://www.mpi.nl/tools/elan/EAFv3.0.xsd">
+    <HEADER MEDIA_FILE="" TIME_UNITS="milliseconds">
+        <MEDIA_DESCRIPTOR MEDIA_URL="file:///talk.mp4" MIME_TYPE="video/mp4" RELATIVE_MEDIA_URL="./talk.mp4"/>
+        <PROPERTY NAME="lastUsedAnnotationId">4</PROPERTY>
+    </HEADER>
+    <TIME_ORDER>
+        <TIME_SLOT TIME_SLOT_ID="ts1" TIME_VALUE="0"/>
+        <TIME_SLOT TIME_SLOT_ID="ts2"/>
+        <TIME_SLOT TIME_SLOT_ID="ts3" TIME_VALUE="1250"/>
+        <TIME_SLOT TIME_SLOT_ID="ts4" TIME_VALUE="2500"/>
+    </TIME_ORDER>
+    <TIER LINGUISTIC_TYPE_REF="refT" PARTICIPANT="Ada &amp; Eve" TIER_ID="ref@Ada">
+        <ANNOTATION>
+            <ALIGNABLE_ANNOTATION ANNOTATION_ID="a1" TIME_SLOT_REF1="ts1" TIME_SLOT_REF2="ts3">
+                <ANNOTATION_VALUE>well, no</ANNOTATION_VALUE>
+            </ALIGNABLE_ANNOTATION>
+        </ANNOTATION>
+    </TIER>
+    <TIER LINGUISTIC_TYPE_REF="orthT" PARENT_REF="ref@Ada" PARTICIPANT="Ada" TIER_ID="orth@Ada">
+        <ANNOTATION>
+            <REF_ANNOTATION ANNOTATION_ID="a2" ANNOTATION_REF="a1">
+                <ANNOTATION_VALUE>no</ANNOTATION_VALUE>
+            </REF_ANNOTATION>
+        </ANNOTATION>
+    </TIER>
+    <TIER LINGUISTIC_TYPE_REF="wordT" PARENT_REF="ref@Ada" TIER_ID="word@Ada">
+        <ANNOTATION>
+            <ALIGNABLE_ANNOTATION ANNOTATION_ID="a3" TIME_SLOT_REF1="ts1" TIME_SLOT_REF2="ts2">
+                <ANNOTATION_VALUE>well</ANNOTATION_VALUE>
+            </ALIGNABLE_ANNOTATION>
+        </ANNOTATION>
+    </TIER>
+    <TIER LINGUISTIC_TYPE_REF="refT" PARTICIPANT="" TIER_ID="Bob">
+        <ANNOTATION>
+            <ALIGNABLE_ANNOTATION ANNOTATION_ID="a4" TIME_SLOT_REF1="ts3" TIME_SLOT_REF2="ts4">
+                <ANNOTATION_VALUE/>
+            </ALIGNABLE_ANNOTATION>
+        </ANNOTATION>
+    </TIER>
+    <LINGUISTIC_TYPE GRAPHIC_REFERENCES="false" LINGUISTIC_TYPE_ID="refT" TIME_ALIGNABLE="true"/>
+    <CONSTRAINT DESCRIPTION="1-1 association with a parent annotation" STEREOTYPE="Symbolic_Association"/>
+</ANNOTATION_DOCUMENT>
+"""
+
+
+@given(diarizations(grid=1000), names)
+def test_reading_back_gives_the_merged_turns(recording, names):
+    speakers = [in_xml(name) for name in names]
+    turns = tuple(replace(turn, speaker=speakers["abcd".index(turn.speaker)]) for turn in recording)
+    original = replace(recording, turns=turns).merge()
+    assert eaf.parse(eaf.format(original)) == original.turns
+
+
+def test_annotations_of_tiers_that_depend_on_no_other_are_turns():
+    assert eaf.parse(ELAN) == (Turn(0, 1.25, "Ada & Eve"), Turn(1.25, 2.5, "Bob"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_every_encoding_with_its_mark_is_read(tmp_path: Path, encoding: str):
+    (tmp_path / "x.eaf").write_text(ELAN.replace("Bob", "会議"), encoding=encoding, newline="\r\n")
+    assert [turn.speaker for turn in eaf.read(tmp_path / "x.eaf")] == ["Ada & Eve", "会議"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (ELAN, "", ", line 1: no element found; is this EAF?"),
+        (ELAN, "SPEAKER m 1 0 1 <NA>", ", line 1: syntax error; is this EAF?"),
+        (ELAN, "<html/>", " is not EAF: it begins with 'html', not with ANNOTATION_DOCUMENT"),
+        ("    </TIME_ORDER>\n", "", ", line 44: mismatched tag; is this EAF?"),
+        ("&amp;", "&bomb;", ", line 15: undefined entity; is this EAF?"),
+        ("<ANNO", '<!DOCTYPE x [<!ENTITY b "bomb">]><ANNO', " has a document type declaration, which EAF does not"),
+        ('"Bob"', '" "', ": a tier has no name, so its speaker is unknown; name it in ELAN"),
+        ("2500", "1250", ": annotation 'a4' of 'Bob' needs 0 <= start < end in milliseconds, got '1250' and '1250'"),
+        *(("2500", wrong, f", got '1250' and '{wrong}'; align it") for wrong in ("-1", "2e3", "1e999", "²", "9" * 20)),
+        (' TIME_VALUE="2500"', "", ", got '1250' and ''; align it in ELAN"),
+        ('TIME_SLOT_REF2="ts4"', "", ", got '1250' and ''; align it in ELAN"),
+    ],
+)
+def test_a_broken_document_is_refused_with_its_place(before: str, after: str, reason: str):
+    assert before in ELAN
+    with pytest.raises(InputError, match=re.escape(reason)) as caught:
+        eaf.parse(ELAN.replace(before, after, 1), "x.eaf")
+    assert str(caught.value).startswith("x.eaf")
+
+
+@pytest.mark.oracle
+def test_what_pympi_writes_is_read(tmp_path: Path):
+    package = pytest.importorskip("pympi", reason="pympi-ling is absent")
+    document = package.Eaf(author="pympi")
+    document.add_tier("Bob", part="Ada")
+    document.add_annotation("Bob", 500, 1250, "well")
+    document.to_file(str(tmp_path / "x.eaf"))
+    assert eaf.read(tmp_path / "x.eaf") == (Turn(0.5, 1.25, "Ada"),)
 
 
 @pytest.mark.oracle

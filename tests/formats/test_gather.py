@@ -6,7 +6,7 @@ import pytest
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
-from sortformer.formats import audacity, json, rttm, seglst, stm, textgrid
+from sortformer.formats import audacity, eaf, json, rttm, seglst, stm, textgrid
 from sortformer.formats.gather import files_in, turns_in
 
 
@@ -15,6 +15,7 @@ from sortformer.formats.gather import files_in, turns_in
     [
         ("talk.rttm", rttm.write),
         ("my talk.TextGrid", textgrid.write),
+        ("my talk.eaf", eaf.write),
         ("talk.stm", stm.write),
         ("talk.seglst.json", seglst.write),
         ("talk.json", json.write),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
-from sortformer.formats import ctm, rttm, subtitles, textgrid
+from sortformer.formats import ctm, eaf, rttm, subtitles, textgrid
 from tests.strategies import diarizations
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
@@ -181,6 +181,7 @@ def test_whole_corpora_are_read():
         (ctm.parse, "{}"),
         (subtitles.parse, "1 --> {}"),
         (textgrid.parse, '"ooTextFile" "TextGrid" 0 1 <exists> 1 {}'),
+        (eaf.parse, "<_{}/>"),
     ],
 )
 def test_a_line_as_long_as_a_file_is_not_shown_whole(parse, text):
