@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from sortformer.annotation import Turns, merged, to_pyannote
 from sortformer.intervals import Regions, moments
@@ -137,6 +136,8 @@ def paired(one: Annotation, other: Annotation) -> dict[Hashable, Hashable]:
 
     pyannote's own mapper does the same, in time that grows with the square of the number of turns.
     """
+    from scipy.optimize import linear_sum_assignment
+
     rows, columns = ({label: at for at, label in enumerate(each.labels())} for each in (one, other))
     common_s = np.zeros((len(rows), len(columns)))
     for start, end, there, said in _together(one, other):
