@@ -22,6 +22,7 @@ from sortformer.config.strict import from_dict
 from sortformer.config.train import TrainConfig
 from sortformer.diarizer import Diarizer
 from sortformer.formats import rttm
+from sortformer.formats.kinds import FORMATS
 from sortformer.metrics.der import der
 from sortformer.model import Sortformer
 from tests.processes import started
@@ -29,7 +30,7 @@ from tests.processes import started
 ROOT = Path(__file__).resolve().parents[1]
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 SERVING, COMING, NVIDIA, ONNX = (ROOT / "docs" / f"{name}.md" for name in ("serving", "coming_from", "nvidia", "onnx"))
-MECHANISMS = ROOT / "docs" / "mechanisms.md"
+MECHANISMS, COMMANDS = ROOT / "docs" / "mechanisms.md", ROOT / "docs" / "command_line.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 EMBEDDED = ROOT / "sortformer" / "weights" / "model.safetensors"
 
@@ -190,6 +191,12 @@ def test_the_floors_that_are_shown_are_those_that_are_checked():
     (checked,) = (each["layers"] for each in settings["contracts"] if each["name"] == "floors")
     floors, expected = ([set(re.findall(r"\w+", floor)) for floor in part] for part in (shown.split(">"), checked))
     assert floors == expected
+
+
+def test_the_page_of_the_commands_lists_every_format():
+    rows = re.findall(r"^\| (`.*?`) \| (`NAME.*?`) \|", COMMANDS.read_text(encoding="utf-8"), re.MULTILINE)
+    listed = [pair for row in rows for pair in zip(*(re.findall(r"`(.*?)`", cell) for cell in row), strict=True)]
+    assert sorted(listed) == sorted((name, f"NAME.{each.extension}") for name, each in FORMATS.items())
 
 
 def test_the_checks_install_and_test_as_the_readme_says():
