@@ -21,6 +21,7 @@ Value = TypeVar("Value")
 
 # In the folder of a corpus, other JSON may be transcripts or manifests: it is read only if there is nothing else.
 _KINDS = tuple(suffix for suffix in TURN_SUFFIXES if suffix not in (".json", ".jsonl"))
+_NAMES = ", ".join(_KINDS)
 
 
 def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
@@ -51,7 +52,13 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         name = without_white_space(path.stem)
         if (other := names.setdefault(name, path)) != path:
             raise InputError(f"{other} and {path} are both called {name!r}; rename one, and the files about it")
-    turns = _by_id(elsewhere, ".rttm" if references is None else _kind(elsewhere), _in_rttm, names)
+    kind = ".rttm" if references is None else _kind(elsewhere)
+    try:
+        turns = _by_id(elsewhere, kind, _in_rttm, names)
+    except InputError as error:
+        if kind != ".json" or not elsewhere.is_dir():
+            raise
+        raise InputError(f"{references} and its subfolders have no {_NAMES} files, only JSON: {error}") from error
     regions = _by_id(elsewhere, ".uem", uem.read, names) if elsewhere.is_dir() else {}
     lengths = _each(recordings, duration_of)
     turns_of = cache(turns_in)  # a file may be about thousands of recordings
@@ -67,17 +74,17 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
         raise InputError(f"{folder} and its subfolders have no recordings")
     if references is not None and all(draft.turns is None and draft.entry.rttm is None for draft in drafts):
         if not turns:
-            raise InputError(f"{references} and its subfolders have no {' or '.join(_KINDS)} or .json files")
+            raise InputError(f"{references} and its subfolders have no {_NAMES} or .json files")
         raise InputError(
             f"{references} matches none of the recordings in {folder} by name: it is for {listed(sorted(turns))}, they "
             f"are {listed(sorted(names))}; give them the same names, for example by links"
         )
     ids = {draft.entry.id for draft in drafts}
-    for kind, side in (("references", turns), ("UEM files", regions)):
+    for what, side in (("references", turns), ("UEM files", regions)):
         used = {path for name, (path, _) in side.items() if name in ids}
         if unused := sorted({path for path, _ in side.values()} - used):
             warnings.warn(
-                f"these {kind} belong to no recording in {folder}: {listed([*map(str, unused)])}", stacklevel=2
+                f"these {what} belong to no recording in {folder}: {listed([*map(str, unused)])}", stacklevel=2
             )
     return drafts
 

@@ -90,7 +90,10 @@ def test_a_folder_without_references_is_refused_as_such(tmp_path: Path):
     sound(tmp_path / "wav" / "one.wav")
     (tmp_path / "refs").mkdir()
     (tmp_path / "refs" / "one.txt").write_text("")
-    with pytest.raises(InputError, match=r"refs and its subfolders have no \.rttm or .* or \.labels\.txt or \.json f"):
+    with pytest.raises(InputError, match=r"refs and its subfolders have no \.rttm, .*, \.labels\.txt or \.json f"):
+        from_folder(tmp_path / "wav", tmp_path / "refs")
+    (tmp_path / "refs" / "corpus.json").write_text('{"version": 1}')
+    with pytest.raises(InputError, match=r"refs and its subfolders have no \.rttm.* only JSON: .*corpus\.json, line 1"):
         from_folder(tmp_path / "wav", tmp_path / "refs")
 
 
