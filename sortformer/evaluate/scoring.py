@@ -78,7 +78,7 @@ def score(
             warnings.warn(f"{path} has no turns: it counts as silence in {silent}", stacklevel=2)
     names = truth.turns or sides[0] or {without_white_space(Path(reference).stem): ()}
     references = truth.turns or dict.fromkeys(names, ())
-    references, sides = _listed_in(truth.uem, references), [side or dict.fromkeys(names, ()) for side in sides]
+    references, *sides = _listed_in(truth.uem, references, *(side or dict.fromkeys(names, ()) for side in sides))
     for path, side in zip(paths, sides, strict=True):
         silence = "" if path.is_dir() else " in a folder, as `diarize -o` writes it,"
         _check_same(references, side, truth.uem, str(reference), str(path), silence)
@@ -126,7 +126,7 @@ def score_recordings(
         UserWarning: when a reference is not in the UEM.
     """
     protocol = protocol_named(protocol)
-    references = _listed_in(uem, references)
+    references, hypotheses = _listed_in(uem, references, hypotheses)
     _check_same(references, hypotheses, uem, "the references", "the hypotheses")
     rows = []
     for uri in sorted(references):
@@ -156,16 +156,19 @@ def _check_sent(path: Path, turns: Collection[str]) -> None:
         )
 
 
-def _listed_in(uem: Collection[str] | None, references: Mapping[str, Turns]) -> Mapping[str, Turns]:
-    """Return the references that are in a UEM, if there is one; warn of others."""
+def _listed_in(
+    uem: Collection[str] | None, references: Mapping[str, Turns], *hypotheses: Mapping[str, Turns]
+) -> list[Mapping[str, Turns]]:
+    """Leave out references that are not in a UEM, if there is one, with a warning, and the hypotheses for them."""
     if uem is None:
-        return references
+        return [references, *hypotheses]
     others = sorted(set(references) - set(uem))
     if len(others) == len(references):
         raise InputError(f"the UEM has no regions of {listed(others)}; add them, or score without it")
     if others:
         warnings.warn(f"not scored, as the UEM has no regions of them: {listed(others)}", stacklevel=3)
-    return {uri: turns for uri, turns in references.items() if uri in uem}
+    sides = (references, *hypotheses)
+    return [{uri: side[uri] for uri in side if uri in uem or uri not in references} for side in sides]
 
 
 def _check_same(

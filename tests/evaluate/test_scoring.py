@@ -264,6 +264,14 @@ def test_a_hypothesis_of_other_names_is_named_with_a_uem_too(folders, tmp_path):
         score(*folders, uem=tmp_path / "all.uem")
 
 
+def test_a_hypothesis_whose_reference_the_uem_leaves_out_is_not_said_to_have_none():
+    references = {"one": ONE, "two": TWO, "three": ONE}
+    with pytest.warns(UserWarning, match="not scored"), pytest.raises(InputError, match="the hypotheses: 'one' of"):
+        score_recordings(references, {"two": TWO}, uem={"one": [(0, 4)]})
+    with pytest.warns(UserWarning, match="not scored"), pytest.raises(InputError, match="the hypotheses: 'one' of"):
+        score_recordings(references, {"two": TWO, "three": ONE}, uem={"one": [(0, 4)], "three": [(0, 4)]})
+
+
 def test_a_uem_without_length_is_no_score_of_zero(folders, tmp_path):
     (tmp_path / "empty.uem").write_text("one 1 0 0\ntwo 1 0 10\n")
     with pytest.warns(UserWarning, match="nothing of 'one' is scored: its UEM has no part of it") as warned:
