@@ -24,6 +24,7 @@ _SEGMENTS, _WORDS = ("segments", "chunks", "transcription"), ("words", "word_seg
 
 _WORD_S = 1.0  # longest duration of a word without an end time
 _BACKWARDS = 0.1  # share of words that may end before they begin; with more, the times are invalid
+_FEW = 3  # fewer may be music in brackets, for minutes
 _SLOW_S = 60.0  # median duration of a word; if it is longer in whole numbers, they are not seconds
 
 _Said = tuple[float | None, float | None, str]  # start, end and text; a time that is not known is None
@@ -52,9 +53,9 @@ def timed_words(transcript: Any, duration: float) -> tuple[list[tuple[float, flo
         timed.append((max(0.0, start), max(0.0, end), text))  # aligners may return times slightly below 0
     if len(backwards) > _BACKWARDS * len(timed):
         raise InputError(backwards[0])
-    lengths_s = [(end - start) / max(1, words_in(text)) for start, end, text in timed]
+    lengths_s = [(end - start) / max(1, words_in(text)) for start, end, text in timed if text.strip()]
     whole = all(start.is_integer() and end.is_integer() for start, end, _ in timed)
-    if timed and whole and (half_s := np.median(lengths_s)) > _SLOW_S:
+    if whole and len(lengths_s) >= _FEW and (half_s := np.median(lengths_s)) > _SLOW_S:
         raise InputError(
             f"half of the words last {half_s:.0f} s or more: give their times in seconds, not in milliseconds"
         )

@@ -42,6 +42,7 @@ AWS = {
     "results": {
         "transcripts": [{"transcript": "Hello, you"}],
         "items": [
+            {"type": "punctuation", "alternatives": [{"content": "."}]},
             {"start_time": "0.5", "end_time": "0.9", "type": "pronunciation", "alternatives": [{"content": "Hello"}]},
             {"type": "punctuation", "alternatives": [{"content": ","}]},
             {
@@ -103,8 +104,10 @@ def test_other_json_becomes_a_list_of_words(tmp_path, name, theirs, channels):
 def test_other_json_is_refused_with_what_to_do(theirs):
     with pytest.raises(InputError, match=r'this one has .*, or make it a list of words, \[{"word": "Hello", "start"'):
         assign_speakers(theirs, Diarization((), 3602))
+    longer = assemblyai({}, {})
+    longer["words"] *= 2
     with pytest.raises(InputError, match="give their times in seconds"):
-        assign_speakers(assemblyai({}, {}), Diarization((), 3602))
+        assign_speakers(longer, Diarization((), 3602))
 
 
 def test_words_of_nemo_are_a_list_of_words():

@@ -99,7 +99,7 @@ def test_times_that_are_no_seconds_are_refused(unit):
         assign_speakers(words, Diarization((Turn(0, 2, "ada"),), 2 * unit))
 
 
-@pytest.mark.parametrize(("count", "length_s"), [(9, 30.0), (1, 400.02)])
+@pytest.mark.parametrize(("count", "length_s"), [(9, 30.0), (1, 400.02), (2, 180.0)])
 def test_words_that_are_heard_in_silence_are_no_reason_to_refuse_times(count, length_s):
     hallucinated = [(length_s * at, length_s * at + length_s, " you") for at in range(count)]
     assert len(assign_speakers(hallucinated, Diarization((Turn(0, 2, "ada"),), count * length_s))) == count
