@@ -65,8 +65,9 @@ def _read(path: Path, field: str, read: Callable[[Path], Mapping[str, Value]]) -
 
 
 def _content(path: Path, read: Callable[[Path], Mapping[str, Value]]) -> Mapping[str, Value]:
-    with suppress(OSError):  # which ``read`` explains
-        return _parsed(path, read, path.read_bytes())
+    if path.is_file():  # a pipe can be read only once
+        with suppress(OSError):  # which ``read`` explains
+            return _parsed(path, read, path.read_bytes())
     return read(path)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import threading
 import unicodedata
 from dataclasses import replace
 from pathlib import Path
@@ -246,3 +247,12 @@ def test_a_file_about_many_entries_is_read_once_until_it_changes(tmp_path: Path,
     assert len(asked) == 1
     shared.write_text(shared.read_text().replace(" a ", " b "))
     assert reference_of(entries[0]) == (Turn(0, 1, "b"),)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_a_pipe_is_read_once(tmp_path: Path):
+    os.mkfifo(tmp_path / "x.rttm")
+    writer = threading.Thread(target=(tmp_path / "x.rttm").write_text, args=["SPEAKER x 1 0 1 <NA> <NA> a <NA> <NA>\n"])
+    writer.start()
+    assert reference_of(Entry("x", Path("x.wav"), rttm=tmp_path / "x.rttm")) == (Turn(0, 1, "a"),)
+    writer.join()
