@@ -3,7 +3,7 @@
 Features of keys come with a logarithmic scale: phi(k_j) = exp(s_j) features_j. Sums are kept relative to the largest
 scale so far, so they do not depend on later frames. Features, scales and sums are float32 at least: in half precision,
 exponentials of moderately large queries and keys vanish, sums of some minutes no longer change when a frame is added,
-and those of an hour overflow.
+and those of an hour overflow. (Autocast still computes products in half precision.)
 """
 
 from abc import abstractmethod

@@ -76,7 +76,7 @@ class Server(uvicorn.Server):
         self._stop, self._ended = app.state.stop, ended
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to accept clients; while they wait for that, there may be as many as before."""
+        """Begin to accept clients; as many as a :func:`bound` socket holds may wait for that."""
         await super().startup(sockets)
         for listener in sockets or ():
             listener.listen()
