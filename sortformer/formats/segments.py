@@ -1,4 +1,4 @@
-"""Segments of speech, as shared by SegLST, STM, OpenAI's transcripts and, for words, CSV."""
+"""Segments of speech, as shared by SegLST, STM, EAF, OpenAI's transcripts and, for words, CSV."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -113,7 +113,7 @@ def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
 
 
 def _kind(place: Path) -> str:
-    """Return the extension of the references in a folder: the first kind that occurs; warn if there are others."""
+    """Return the extension of the references in a folder: the first kind that occurs, else JSON; warn of others."""
     there = [kind for kind in _KINDS if place.is_dir() and Tree.of(place, {kind}).files]
     if len(there) > 1:  # RTTM beside a manifest in the folder is what it was before it was corrected elsewhere
         warnings.warn(
