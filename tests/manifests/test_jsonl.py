@@ -251,8 +251,18 @@ def test_a_file_about_many_entries_is_read_once_until_it_changes(tmp_path: Path,
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
 def test_a_pipe_is_read_once(tmp_path: Path):
-    os.mkfifo(tmp_path / "x.rttm")
-    writer = threading.Thread(target=(tmp_path / "x.rttm").write_text, args=["SPEAKER x 1 0 1 <NA> <NA> a <NA> <NA>\n"])
-    writer.start()
-    assert reference_of(Entry("x", Path("x.wav"), rttm=tmp_path / "x.rttm")) == (Turn(0, 1, "a"),)
-    writer.join()
+    os.mkfifo(pipe := tmp_path / "x.rttm")
+    done = threading.Event()
+
+    def feed() -> None:
+        pipe.write_text("SPEAKER x 1 0 1 <NA> <NA> a <NA> <NA>\n")
+        while not done.is_set():  # who reads again finds nothing
+            pipe.write_text("")
+
+    feeding = threading.Thread(target=feed, daemon=True)
+    feeding.start()
+    assert reference_of(Entry("x", Path("x.wav"), rttm=pipe)) == (Turn(0, 1, "a"),)
+    done.set()
+    while feeding.is_alive():  # it may wait for another reader
+        os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+        feeding.join(0.1)
