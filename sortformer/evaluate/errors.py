@@ -56,7 +56,8 @@ def write_errors(
         result = Diarization(hypothesis, end_s, row.uri)
         labels = tuple(Turn(each.start, each.end, str(each)) for each in row.comparison.errors)
         page, track = _files(folder, row.uri)
-        html.write(page, result, _shown(row, report.protocol, reference), overwrite=overwrite)
+        shown = _shown(row, report.protocol, reference)
+        html.write(page, result, comparison=shown, overwrite=overwrite)
         audacity.write(track, Diarization(labels, end_s, row.uri), overwrite=overwrite)
 
 

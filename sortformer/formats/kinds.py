@@ -56,7 +56,7 @@ FORMATS = {
     "rttm": Format("rttm", rttm.format, between=""),
     "json": Format("json", json.format, json.format, between="", printed=_printed_json, media="application/json"),
     "txt": Format("txt", text.format, text.format, between="\n"),
-    "html": Format("html", html.format, media="text/html"),
+    "html": Format("html", html.format, html.format, media="text/html"),
     "seglst": Format("seglst.json", seglst.format, seglst.format, media="application/json"),
     "stm": Format("stm", stm.format, stm.format),
     "textgrid": Format("TextGrid", textgrid.format),

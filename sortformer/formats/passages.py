@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from numbers import Real
 
 from sortformer.errors import InputError
-from sortformer.formats.spacing import joined
+from sortformer.formats.spacing import spaced
 from sortformer.grid import LONGEST_S
 
-__all__ = ["Passage", "Said", "passages", "said", "text"]
+__all__ = ["Passage", "Said", "passages", "said", "text", "texts"]
 
 _PAUSE_S = 1.0
 
@@ -54,12 +54,15 @@ def said(word: Said) -> Said:
             )
 
 
-def text(passage: Passage) -> str:
-    """Return the words of a passage as one line of text.
+def texts(passage: Passage) -> list[str]:
+    """Return the texts of the words of a passage, each with the space before it, if there is one.
 
-    Whisper's words contain their spaces. Others are joined by a space, except in scripts that are written without.
+    Whisper's words contain their spaces. Others have one, except in scripts that are written without.
     """
-    texts = [word[2] for word in passage]
-    if any(text[0].isspace() for text in texts):
-        return " ".join("".join(texts).split())
-    return " ".join(joined(texts).split())
+    given = [word[2] for word in passage]
+    return given if any(text[0].isspace() for text in given) else list(spaced(given))
+
+
+def text(passage: Passage) -> str:
+    """Return the words of a passage as one line of text (see :func:`texts`)."""
+    return " ".join("".join(texts(passage)).split())

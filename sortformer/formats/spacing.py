@@ -1,9 +1,9 @@
 """Where words end: scripts that are written without spaces, such as Chinese, and what never begins a word."""
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-__all__ = ["closes", "combines", "joined", "unspaced", "words_in"]
+__all__ = ["closes", "combines", "joined", "spaced", "unspaced", "words_in"]
 
 _UNSPACED = (
     ("\u0e00", "\u0eff"),  # Thai, Lao
@@ -40,11 +40,15 @@ def closes(text: str) -> bool:
 
 def joined(texts: Iterable[str]) -> str:
     """Return texts joined by a space, except in scripts that are written without."""
-    whole = ""
+    return "".join(spaced(texts))
+
+
+def spaced(texts: Iterable[str]) -> Iterator[str]:
+    """Return texts, each with the space before it that :func:`joined` puts there."""
+    last = ""
     for text in texts:
-        spaced = whole and text and not _joined_without_space(whole[-1], text[0])
-        whole += f" {text}" if spaced else text
-    return whole
+        yield f" {text}" if last and text and not _joined_without_space(last, text[0]) else text
+        last = text[-1:] or last
 
 
 def _joined_without_space(before: str, after: str) -> bool:

@@ -216,7 +216,7 @@ def test_what_is_no_transcript_is_said(cli: Cli, wav: Path, tmp_path: Path, cont
         (("-f", "srt"), "-f srt needs words: give a transcript with --words"),
         (
             ("--words", "said.json"),
-            "cannot store the words of --words: choose one of json, txt, seglst, stm, eaf, csv, srt, vtt,",
+            "cannot store the words of --words: choose one of json, txt, html, seglst, stm, eaf, csv, srt, vtt,",
         ),
     ],
 )

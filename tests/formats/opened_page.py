@@ -38,7 +38,7 @@ def opened_in(browser: str, folder: Path, width: int = 1280, high_contrast: bool
     page = folder / "page.html"
     with {"chromium": _chromium, "firefox": _firefox}[browser](folder, width, high_contrast) as run:
 
-        def outcome(recording: Diarization, script: str, comparison: dict | None = None) -> Any:
+        def outcome(recording: Diarization, script: str, comparison: dict | None = None, words: Any = None) -> Any:
             appended = f"""
 <script>
 {script}
@@ -46,7 +46,7 @@ const failed = new Promise((end) => addEventListener("error", (event) => end(Str
 const outcome = Promise.race([failed, (async () => test())().catch(String)]).then(JSON.stringify);
 </script>
 """
-            page.write_text(html.format(recording, comparison) + appended, encoding="utf-8")
+            page.write_text(html.format(recording, words, comparison=comparison) + appended, encoding="utf-8")
             return standard.loads(run(page.as_uri(), "outcome")["value"])
 
         yield outcome

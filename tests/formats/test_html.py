@@ -84,7 +84,7 @@ def test_a_hostile_name_of_a_comparison_stays_data(name):
         "scored": [],
         "errors": [],
     }
-    found = Scripts(html.format(Diarization((), 2), comparison)).found
+    found = Scripts(html.format(Diarization((), 2), comparison=comparison)).found
     assert standard.loads(found["comparison"]) == comparison
     plain = Scripts(html.format(Diarization((), 2))).found
     assert (plain["comparison"], {**found, "comparison": "null"}) == ("null", plain)

@@ -44,7 +44,7 @@ def test_high_contrast_leaves_speakers_their_colours_and_shows_what_is_selected(
       select(2);
       drawList();
       const [line] = document.querySelectorAll("[aria-selected=true]");
-      return [getComputedStyle(line.firstChild).backgroundColor, getComputedStyle(line).outlineStyle];
+      return [getComputedStyle(line.querySelector(".swatch")).backgroundColor, getComputedStyle(line).outlineStyle];
     """
     with opened_in(browser, tmp_path, high_contrast=True) as outcome:
         assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == ["rgb(34, 136, 51)", "solid"]

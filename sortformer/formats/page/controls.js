@@ -1,10 +1,10 @@
 // The buttons, fields and keys, and their actions.
 
-/** Select a turn, show it and play it. */
-function choose(turn) {
+/** Select a turn, show it and play it, from its start or a word of it. */
+function choose(turn, word = null) {
   selected = turn;
-  hear(turn.start, turn.end);
-  keepInView(turn.start);
+  hear(word?.start ?? turn.start, Math.max(turn.end, word?.end ?? 0));
+  keepInView(sound.cursor);
   revealLine(turn);
   revealRow(turn);
   refresh();
@@ -115,6 +115,16 @@ function nextUnsure() {
   else say("No turn has a confidence below that.");
 }
 
+/** Go to the next turn in which a text was said, after the selected one to the first. */
+function nextSaid() {
+  const { turns } = steps.state;
+  const wanted = $("find").value.trim().toLowerCase();
+  const after = turns.indexOf(selected) + 1;
+  const next = [...turns.slice(after), ...turns.slice(0, after)].find((turn) => textOf(turn).toLowerCase().includes(wanted));
+  if (wanted && next) choose(next);
+  else say(wanted ? `Nobody says "${wanted}" within a turn.` : "Type what was said, to find it.");
+}
+
 const CLICKS = {
   play: toggle,
   closer: () => zoom(1 / 2),
@@ -131,6 +141,7 @@ const CLICKS = {
   remove: deleteSelected,
   add: addTurn,
   unsure: nextUnsure,
+  found: nextSaid,
   wrong: nextError,
   merge: mergeChosen,
 };

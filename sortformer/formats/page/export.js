@@ -77,7 +77,7 @@ function fixed(value, digits) {
   return tie && odd ? (Number(text) - Math.sign(value) * 10 ** -digits).toFixed(digits) : text;
 }
 
-/** JSON of a state; everything but speakers and turns is that of the result. */
+/** JSON of a state; everything but speakers, turns and words is that of the result. */
 function asJson(result, state) {
   const turns = state.turns.map(({ start, end, speaker, confidence }) => ({
     start: start / 1000,
@@ -85,7 +85,7 @@ function asJson(result, state) {
     speaker,
     confidence: confidence === null ? null : Number(fixed(confidence, 4)),
   }));
-  return JSON.stringify({ ...result, speakers: byArrival(state.turns), turns }, null, 1) + "\n";
+  return JSON.stringify({ ...result, speakers: byArrival(state.turns), turns, ...wordsAsJson(state) }, null, 1) + "\n";
 }
 
 /** The speakers in order of arrival; ties are broken by name. */

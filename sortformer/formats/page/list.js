@@ -1,27 +1,67 @@
-// The list of turns; only the visible lines are in the page, so that thousands cost nothing.
+// The list of turns, with what was said in them; only the visible lines are in the page, so that thousands cost nothing.
 
-const LINE = 28; // must match .line in style.css
+const LINE = 28; // must match .head in style.css
 
 let drawn = []; // the values that the lines in the page were made from
 let printing = false; // then all lines are in the page
+let laid = { state: null, width: 0, tops: [0], heights: new Map() }; // where each line begins and, last, where they end
 
 function drawList() {
   const { turns } = steps.state;
   const box = $("list");
-  const first = printing ? 0 : Math.max(0, Math.floor(box.scrollTop / LINE) - 5);
-  const shown = printing ? turns : turns.slice(first, first + Math.ceil(box.clientHeight / LINE) + 10);
-  const heard = shown.filter((turn) => turn.start <= sound.cursor && sound.cursor < turn.end);
-  const basis = [steps.state, selected, first, shown.length, $("threshold").value, ...heard];
+  const tops = topsOfLines();
+  const [above, below] = [box.scrollTop - 5 * LINE, box.scrollTop + box.clientHeight + 5 * LINE];
+  const first = printing ? 0 : firstFrom(turns.length, (at) => tops[at + 1] > above);
+  const shown = printing ? turns : turns.slice(first, firstFrom(turns.length, (at) => tops[at] > below));
+  const heard = shown.filter(isHeard);
+  const heardWords = heard.flatMap(wordsOf).filter(isHeard);
+  const basis = [laid, selected, first, shown.length, $("threshold").value, heard.length, ...heard, ...heardWords];
   if (basis.length === drawn.length && basis.every((each, index) => each === drawn[index])) return;
   drawn = basis;
   const colours = new Map(steps.state.speakers.map((row) => [row.name, colourOf(row)]));
-  $("lines").style.height = `${turns.length * LINE}px`;
-  $("lines").replaceChildren(
-    ...shown.map((turn, index) => lineOf(turn, first + index, colours.get(turn.speaker), heard.includes(turn))),
-  );
+  $("lines").replaceChildren(...shown.map((turn, index) => lineOf(turn, first + index, colours.get(turn.speaker))));
   const at = turns.indexOf(selected);
   if (at < 0) box.removeAttribute("aria-activedescendant");
   else box.setAttribute("aria-activedescendant", `turn-${at}`);
+}
+
+/** Whether the cursor is in a turn or word. */
+function isHeard({ start, end }) {
+  return start <= sound.cursor && sound.cursor < end;
+}
+
+/** Where the lines of the state begin (px); the heights of their texts are measured once for each width. */
+function topsOfLines() {
+  const width = $("lines").clientWidth;
+  if (laid.state === steps.state && laid.width === width) return laid.tops;
+  const heights = laid.width === width ? laid.heights : new Map([["", 0]]);
+  const texts = steps.state.turns.map(textOf);
+  measure(new Set(texts.filter((text) => !heights.has(text))), heights);
+  const tops = [0];
+  for (const text of texts) tops.push(tops.at(-1) + LINE + heights.get(text));
+  laid = { state: steps.state, width, tops, heights };
+  $("lines").style.height = `${tops.at(-1)}px`;
+  return topsOfLines(); // the scrollbar may have come or gone, and changed the width
+}
+
+/** Add the heights of texts as wrapped in the list, in one layout. */
+function measure(texts, heights) {
+  if (!texts.size) return;
+  const cells = [...texts].map((text) => paragraph(text));
+  const line = document.createElement("div");
+  line.className = "line";
+  line.append(...cells);
+  $("lines").append(line);
+  for (const each of cells) heights.set(each.textContent, each.getBoundingClientRect().height);
+  line.remove();
+}
+
+function paragraph(...parts) {
+  const text = document.createElement("p");
+  text.className = "text";
+  text.dir = "auto";
+  text.append(...parts);
+  return text;
 }
 
 function onPrint(now) {
@@ -29,24 +69,31 @@ function onPrint(now) {
   drawList();
 }
 
-function lineOf(turn, index, colour, heard) {
-  const line = document.createElement("div");
+function lineOf(turn, index, colour) {
+  const [line, head] = [document.createElement("div"), document.createElement("div")];
   line.id = `turn-${index}`;
-  line.className = heard ? "line heard" : "line";
-  line.style.top = `${index * LINE}px`;
+  line.className = isHeard(turn) ? "line heard" : "line";
+  line.style.top = `${laid.tops[index]}px`;
   line.setAttribute("role", "option");
   line.setAttribute("aria-selected", String(turn === selected));
   line.setAttribute("aria-posinset", String(index + 1));
   line.setAttribute("aria-setsize", String(steps.state.turns.length));
-  line.append(swatch(colour), cell("time", clock(turn.start)), cell("time", `${seconds(turn.end - turn.start)} s`));
-  line.append(cell("who", turn.speaker), cell("sure", sureness(turn)));
+  head.className = "head";
+  head.append(swatch(colour), cell("time", clock(turn.start)), cell("time", `${seconds(turn.end - turn.start)} s`));
+  head.append(cell("who", turn.speaker), cell("sure", sureness(turn)));
+  line.append(head);
+  const said = wordsOf(turn);
+  if (said.length) line.append(paragraph(...said.map((word) => cell(isHeard(word) ? "word heard" : "word", word.text))));
   return line;
 }
 
-/** A click on a line, by its position: during playback, lines are replaced between press and release. */
-function onLine(event) {
-  const turn = steps.state.turns[Math.floor((event.clientY - $("lines").getBoundingClientRect().top) / LINE)];
-  if (turn) choose(turn);
+/** A click on a line or a word, by its position: during playback, lines are replaced between press and release. */
+function onLine({ clientX, clientY }) {
+  const under = document.elementFromPoint(clientX, clientY);
+  const line = under?.closest(".line");
+  if (!line) return;
+  const turn = steps.state.turns[Number(line.getAttribute("aria-posinset")) - 1];
+  choose(turn, wordsOf(turn)[[...line.querySelectorAll(".word")].indexOf(under)]);
 }
 
 /** The confidence in per cent; below the threshold it is rounded down, so as not to be shown as equal to it. */
@@ -72,11 +119,12 @@ function swatch(colour) {
 /** Scroll to the line of a turn. */
 function revealLine(turn) {
   const index = steps.state.turns.indexOf(turn);
-  if (index >= 0) bringIntoSight($("list"), LINE * index, LINE);
+  const tops = topsOfLines();
+  if (index >= 0) bringIntoSight($("list"), tops[index], tops[index + 1] - tops[index]);
 }
 
-/** Scroll a box until its content from top to top + height is visible. */
+/** Scroll a box until its content from top to top + height is visible, or as much of its beginning as fits. */
 function bringIntoSight(box, top, height) {
   if (top < box.scrollTop) box.scrollTop = top;
-  if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = top + height - box.clientHeight;
+  if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = Math.min(top, top + height - box.clientHeight);
 }

@@ -114,6 +114,8 @@ function wire() {
   $("speaker").onchange = onSpeaker;
   $("start").onchange = ({ target }) => changeSelected({ start: parsedClock(target.value) });
   $("end").onchange = ({ target }) => changeSelected({ end: parsedClock(target.value) });
+  $("finding").hidden = !words.length;
+  $("find").onkeydown = ({ key }) => key === "Enter" && nextSaid();
   $("threshold").oninput = redraw;
   $("position").oninput = ({ target }) => look(Number(target.value));
   $("tracks").onscroll = redraw;
