@@ -11,6 +11,7 @@ from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.formats import audacity, eaf, rttm, seglst, stm, textgrid
 from sortformer.formats import json as documents
 from sortformer.formats.gather import turns_in
+from sortformer.words import Word
 from tests.cli.conftest import Cli
 
 TALK = Diarization((Turn(0.5, 2.0, "Ada", 0.9), Turn(1.5, 3.25, "Bob", 0.75)), 4.0, "talk")
@@ -84,6 +85,15 @@ def test_json_knows_more_than_its_turns(cli: Cli, said: Path, tmp_path: Path):
     assert "1 of 2 words begin after the end of my talk (4 s)" in outcome.err
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["my talk.csv", "my talk.json"]
     assert Diarization.from_json(tmp_path / "out" / "my talk.json") == talk
+
+
+def test_json_with_words_is_their_transcript(cli: Cli, tmp_path: Path):
+    words = [Word(0.6, 1.0, " Hello", "Ada"), Word(2.2, 2.5, " Ada.", "Bob")]
+    path = tmp_path / "talk.json"
+    path.write_text(documents.format(TALK, words))
+    for transcript in (path, tmp_path):
+        outcome = cli("export", path, "--words", transcript, "-f", "json")
+        assert outcome.out == path.read_text()
 
 
 def test_of_a_window_only_the_words_in_it_are_written(cli: Cli, said: Path, tmp_path: Path):
