@@ -46,6 +46,11 @@ def _read(source: str | Path) -> Checkpoint:
         path = EMBEDDED
     if path.is_dir():
         return _read_folder(path, path.name)
+    if path == EMBEDDED:
+        raise InputError(
+            f"the package lacks the folder of its model, {path}: install it again, or, in a program frozen by "
+            "PyInstaller, freeze with --collect-data sortformer"
+        )
     if path.suffix in (".safetensors", ".json") and path.is_file():
         raise InputError(f"{path} is one of the two files of a model: give its folder, {path.parent}")
     if path.suffix == ".onnx" and path.is_file():

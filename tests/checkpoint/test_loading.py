@@ -62,6 +62,14 @@ def test_what_can_only_be_a_path_is_not_looked_for_elsewhere(source, monkeypatch
         checkpoint.load(source)
 
 
+def test_a_frozen_program_without_the_model_is_told_how_to_include_it(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sortformer.checkpoint.loading.EMBEDDED", tmp_path / "weights")
+    for source in ("embedded", tmp_path / "weights"):
+        with pytest.raises(InputError, match=r"lacks the folder of its model.*--collect-data sortformer"):
+            checkpoint.load(source)
+
+
 def test_a_folder_of_something_else_says_of_what(tmp_path):
     with pytest.raises(InputError, match=r"holds no model: it has no config\.json \(a model is config"):
         checkpoint.load(tmp_path)
