@@ -1,6 +1,7 @@
 """Models by Hugging Face id; cache, revision, token and offline mode are those of huggingface-hub."""
 
 import re
+import sys
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ def download(model_id: ModelId) -> Path:
     import huggingface_hub
     from huggingface_hub import constants, errors
 
+    if sys.stderr is None:  # in a program without a console, where a progress bar would fail
+        huggingface_hub.utils.disable_progress_bars()
     name = model_id.repository
     try:
         info = huggingface_hub.HfApi().model_info(

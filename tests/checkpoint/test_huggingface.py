@@ -3,6 +3,7 @@
 import errno
 import json
 import socket
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from huggingface_hub import constants, file_download
+from huggingface_hub import constants, file_download, utils
 
 from sortformer import checkpoint
 from sortformer.checkpoint.loading import read
@@ -104,6 +105,15 @@ def test_a_model_is_fetched_once_and_then_needs_no_hub(hub, name):
     hub.fails = True
     again, _ = checkpoint.load(name)
     assert again.config == model.config
+
+
+def test_a_program_without_a_console_can_fetch_one(hub, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    try:
+        checkpoint.load("acme/nemotron")
+    finally:
+        utils.enable_progress_bars()
+    assert any(path.endswith("model.safetensors") for path in hub.asked)
 
 
 def test_all_is_asked_of_the_revision_that_is_named(hub):
