@@ -9,6 +9,7 @@ __all__ = ["HEAD_BYTES", "begins_recording", "first_bytes", "is_noise", "is_text
 
 _HEADERS = (b"RIFF", b"RF64", b"BW64", b"riff", b"FORM", b"fLaC", b"OggS", b"ID3", b".snd", b"caff")
 _HEADERS += (b"\x1aE\xdf\xa3", b"\x06\x0e+4")  # of WebM, and of MXF
+_PACKET, _FEWEST_PACKETS = 188, 5  # bytes of a packet of MPEG-TS, each of which begins with a "G"
 _TEXT_BYTES = 8  # fewer bytes of samples may look like text by chance
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 # Data so loud, and so uncorrelated between neighbours, is not 16-bit audio: full-scale music has half the RMS, and is
@@ -33,8 +34,15 @@ def first_bytes(head: bytes, content: bytes) -> bytes:
 
 
 def begins_recording(head: bytes) -> bool:
-    """Return whether bytes begin with the header of a WAV, AIFF, AU, CAF, FLAC, Ogg, WebM, MXF, MP4 or MP3 with ID3."""
-    return head.startswith(_HEADERS) or head[4:8] == b"ftyp"
+    """Return whether bytes begin a WAV, AIFF, AU, CAF, FLAC, Ogg, WebM, MXF, MP4, MPEG-TS, or MP3 with ID3."""
+    return head.startswith(_HEADERS) or head[4:8] == b"ftyp" or _is_transport_stream(head)
+
+
+def _is_transport_stream(head: bytes) -> bool:
+    """Return whether bytes are MPEG-TS, whose first packets may be filled up, and so be no noise."""
+    starts = head[::_PACKET]
+    constant = head[:2] == head[2:4]  # samples of silence with an offset may begin so, too
+    return len(starts) >= _FEWEST_PACKETS and not starts.strip(b"G") and not constant
 
 
 def is_text(head: bytes) -> bool:
