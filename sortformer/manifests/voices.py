@@ -46,7 +46,7 @@ def from_librispeech(corpus: str | Path) -> list[Utterance]:
     gender = {}
     for line in read_text(corpus / "SPEAKERS.TXT").split("\n"):
         fields = [field.strip() for field in line.split("|")]
-        if not line.startswith(";") and len(fields) >= 3:
+        if len(fields) >= 3:
             gender[fields[0]] = fields[1].lower()
     found = []
     for path in Tree.of(corpus, {".flac", ".wav", ".opus"}):
