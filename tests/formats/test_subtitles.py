@@ -71,7 +71,7 @@ def test_subtitles_of_others_are_read_too(tmp_path):
         newline="",
     )
     assert subtitles.read(tmp_path / "talk.vtt") == [(1.5, 1.8, "Is it? -"), (1.8, 2.0, "R&D <b>")]
-    assert subtitles.parse("1\n0:00:01,5 --> 0:00:02,25 X1:0\n{\\an8}yes\nand no\n") == [(1.5, 2.25, "yes and no")]
+    assert subtitles.parse("1\n1:02:03,5 --> 1:02:04,25 X1:0\n{\\an8}yes\nno\n") == [(3723.5, 3724.25, "yes no")]
     assert subtitles.parse("WEBVTT\n") == subtitles.parse("") == []
 
 

@@ -27,6 +27,13 @@ def test_one_bar_a_turn_inside_the_image(recording):
         assert float(bar.attrib["x"]) + float(bar.attrib["width"]) <= 800.51
 
 
+def test_each_speaker_has_a_row_and_a_colour():
+    turns = tuple(Turn(at, at + 1, f"speaker_{at % 9}") for at in range(12))
+    rows = {bar.attrib["y"]: bar.attrib["fill"] for bar in bars(Diarization(turns, 12))}
+    assert [int(y) for y in rows] == [26 + 22 * row for row in range(9)]
+    assert list(rows.values()) == [*svg.COLOURS, svg.COLOURS[0]]
+
+
 def test_names_are_escaped():
     (bar,) = bars(Diarization((Turn(0, 1, '<b>&"anna"'),), 2, "<script>"))
     title = bar.find(f"{TAG}title")
@@ -48,3 +55,4 @@ def test_a_notebook_shows_it():
     recording = Diarization((), 1)
     assert recording._repr_svg_() == svg.format(recording)
     assert "nobody speaks" in svg.format(recording)
+    assert "nobody speaks" not in svg.format(Diarization((Turn(0, 1, "a"),), 1))

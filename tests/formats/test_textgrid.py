@@ -142,6 +142,7 @@ def test_the_short_format_comments_and_points_are_read():
     assert textgrid.parse(SHORT) == Diarization((Turn(1, 2.5, 'Ada "K"'),), 2.5)
     remarked = SHORT.replace("\n0\n2.5\n<exists>", "\n! 1 comment\nxmin = 0 seconds xmax = 2.5 <exists>")
     assert textgrid.parse(remarked) == textgrid.parse(SHORT)
+    assert textgrid.parse(SHORT.replace('1\n1.5\n"dong"', "0")) == textgrid.parse(SHORT)
     assert textgrid.parse(SHORT[: SHORT.index("<")] + "<absent>") == Diarization((), 2.5)
 
 
