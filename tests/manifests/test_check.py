@@ -277,12 +277,12 @@ def test_statistics_are_those_of_counting_cells(turns):
 
 def test_statistics_add_up_and_read_well():
     turns = [trees.Turn(0, 2, "a"), trees.Turn(1, 3, "b")]
-    total = Statistics.of(turns, 4.0) + Statistics.of(None, 2.0)
-    assert (total.recordings, total.duration_s, total.annotated_s) == (2, 6.0, 4.0)
-    assert (total.speech_s, total.overlap_s) == (3.0, 1.0)
+    total = Statistics.of(turns, 4.0) + Statistics.of(turns[:1], 4.0) + Statistics.of(None, 2.0)
+    assert (total.recordings, total.duration_s, total.annotated_s) == (3, 10.0, 8.0)
+    assert (total.speech_s, total.overlap_s) == (5.0, 1.0)
     assert str(total) == (
-        "2 recordings, 0.00 h, 2 to 2 speakers (mean 2.0), speech 75.0 % of the time, overlap 33.3 % of the speech, "
-        "2 turns of 2.00 s on average"
+        "3 recordings, 0.00 h, 1 to 2 speakers (mean 1.5), speech 62.5 % of the time, overlap 20.0 % of the speech, "
+        "3 turns of 2.00 s on average"
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from sortformer.annotation import Turn
 from sortformer.errors import InputError
+from sortformer.manifests import Entry
 from sortformer.manifests.ami import from_ami
 from sortformer.manifests.callhome import from_callhome
 from sortformer.manifests.splits import split_of
@@ -96,7 +97,8 @@ def test_voxconverse_goes_by_the_folders_of_the_annotations(tmp_path: Path):
     root = trees.voxconverse(tmp_path)
     found = from_voxconverse(root, root / "voxconverse")
     assert ids(found) == {"dev": ("abjxc", "afjiv"), "test": ("aepyx",)}
-    assert found["test"][0].entry.audio == root / "voxconverse_test_wav/aepyx.wav"
+    audio, reference = root / "voxconverse_test_wav/aepyx.wav", root / "voxconverse/test/aepyx.rttm"
+    assert found["test"][0].entry == Entry("aepyx", audio, duration=1.0, rttm=reference)
 
 
 def test_a_missing_voxconverse_recording_is_refused_unless_allowed(tmp_path: Path):

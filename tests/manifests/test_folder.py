@@ -179,6 +179,9 @@ def test_a_name_with_a_microphone_goes_with_the_meeting(tmp_path: Path):
     sound(tmp_path / "ES2002a.Mix-Headset.wav")
     truth(tmp_path / "ES2002a.rttm", (0, 1, "a"))
     assert from_folder(tmp_path)[0].entry.id == "ES2002a"
+    sound(tmp_path / "ES2002a.part.2.wav")
+    truth(tmp_path / "ES2002a.part.rttm", (0, 1, "a"))
+    assert [draft.entry.id for draft in from_folder(tmp_path)] == ["ES2002a", "ES2002a.part"]
 
 
 def test_one_file_about_all_is_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
