@@ -2,6 +2,7 @@
 
 import pytest
 
+from sortformer.annotation import Diarization
 from sortformer.errors import InputError
 from sortformer.evaluate import score, truth_in
 from sortformer.formats import json as json_format
@@ -40,6 +41,10 @@ def test_a_manifest_is_a_reference_with_durations_and_scored_parts(folders, tmp_
     report = score(tmp_path / "m.jsonl", folders[1])
     assert [row.region.parts for row in report.rows] == [((0, 10),)] * 2
     assert report.basis == "Scored: the whole recording."
+    rttm.write(folders[1] / "three.rttm", Diarization((), 10, "three"))
+    with pytest.raises(InputError, match=r"missing in .*m\.jsonl: 'three'"):
+        score(tmp_path / "m.jsonl", folders[1])
+    (folders[1] / "three.rttm").unlink()
     uem.write(tmp_path / "one.uem", {"one": [(0, 4)]})
     with_uem = Entry("one", tmp_path / "x.wav", 0, 10, folders[0] / "one.rttm", tmp_path / "one.uem")
     write(tmp_path / "m.jsonl", [with_uem, entries[1]], overwrite=True)

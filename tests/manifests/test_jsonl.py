@@ -63,6 +63,12 @@ def test_an_id_that_would_leave_the_folder_of_the_results_is_refused(tmp_path: P
         read(tmp_path / "m.jsonl")
 
 
+@pytest.mark.parametrize(("name", "said"), [("", "is empty"), ("a b", "has white space")])
+def test_an_id_that_rttm_cannot_express_is_refused(name: str, said: str):
+    with pytest.raises(InputError, match=f"the recording .*{said}"):
+        Entry(name, Path("call.wav"))
+
+
 def test_the_fields_are_nemos_and_the_name(tmp_path: Path):
     write(tmp_path / "m.jsonl", [Entry("call", tmp_path / "audio" / "call.wav", duration=3.5)])
     fields = json.loads((tmp_path / "m.jsonl").read_text())
