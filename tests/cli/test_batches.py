@@ -277,3 +277,5 @@ def test_what_another_run_has_written_while_this_one_writes_is_kept(tmp_path: Pa
         Results(tmp_path, ("rttm",)).write(*written)
     assert [path.name for path in tmp_path.iterdir()] == ["talk.rttm"]
     assert there.read_text() == "of another run"
+    with pytest.raises(InputError, match="cannot write"):  # and no other run has
+        Results(there / "out", ("rttm",), skip_existing=True).write(*written)
