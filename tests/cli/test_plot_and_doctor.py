@@ -38,8 +38,9 @@ def test_any_name_of_a_file_can_be_drawn(cli: Cli, model: Path, wav: Path, monke
 def test_plot_replaces_nothing_unasked(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     picture = tmp_path / "mine.png"
     picture.write_bytes(b"mine")
-    outcome = cli("plot", wav, "--model", model, "-o", picture)
+    outcome = cli("plot", wav, "--model", "absent", "-o", picture)
     assert (outcome.code, picture.read_bytes()) == (1, b"mine")
+    assert outcome.errors == [f"{picture} exists already; use --overwrite, or another name with -o"]
     assert cli("plot", wav, "--model", model, "-o", picture, "--overwrite").code == 0
     assert picture.read_bytes() != b"mine"
 
