@@ -48,6 +48,7 @@ def test_ami_makes_a_manifest_a_split_and_says_what_the_corpus_lacks(cli: Cli, t
     assert outcome.err == "note: the corpus has no Array1-01 of IS1003b, IS1007d: left out\n"
     assert sorted(path.name for path in (tmp_path / "m").iterdir()) == ["dev.jsonl", "test.jsonl", "train.jsonl"]
     assert cli(*arguments).code == 1
+    assert cli(*arguments, "--partial", "--overwrite").err == ""
     assert cli(*arguments, "--mic", "lapel").code == 2
     assert cli("manifest", "check", *sorted((tmp_path / "m").iterdir())).code == 0
 
@@ -87,6 +88,7 @@ def test_voxconverse_kaldi_lhotse_and_librispeech(cli: Cli, tmp_path: Path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "wav.scp").write_text(f"one {root / 'audio' / 'abjxc.wav'}\n")
     assert cli("manifest", "kaldi", tmp_path / "data", "-o", tmp_path / "kaldi.jsonl").code == 0
+    assert json.loads((tmp_path / "kaldi.jsonl").read_text())["uniq_id"] == "one"
     row = {"id": "one", "sources": [{"type": "file", "source": str(root / "audio/abjxc.wav")}], "duration": 1.0}
     (tmp_path / "recordings.jsonl").write_text(json.dumps(row) + "\n")
     assert cli("manifest", "lhotse", tmp_path / "recordings.jsonl", "-o", tmp_path / "lhotse.jsonl").code == 0
