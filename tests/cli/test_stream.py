@@ -28,7 +28,11 @@ def test_a_file_gives_its_turns_on_stdout_and_in_a_file(cli: Cli, model: Path, w
     outcome = cli("stream", wav, "--model", model, "-o", tmp_path / "new" / "meeting.rttm")
     assert (outcome.code, outcome.err) == (0, "")
     assert turns(outcome.out) == EXPECTED
-    assert (tmp_path / "new" / "meeting.rttm").read_text() == outcome.out
+    written = tmp_path / "new" / "meeting.rttm"
+    assert written.read_text() == outcome.out
+    written.write_text("of yesterday")
+    assert cli("stream", wav, "--model", model, "-o", written, "--overwrite").code == 0
+    assert written.read_text() == outcome.out
     assert turns(cli("diarize", wav, "--model", model, "--preset", "1s").out) == EXPECTED
 
 
