@@ -1,6 +1,7 @@
 """``sortformer tune``: writes a model with tuned post-processing, and never loses files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.estimates import Probabilities
 from sortformer.formats import rttm
+from sortformer.metrics.protocol import protocol_named
 from sortformer.tune import tune, voices_by_distance
 from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
@@ -40,6 +42,29 @@ def test_it_writes_a_model_with_its_settings_and_says_what_they_gain(cli: Cli, m
     assert float(flags["--onset"]) == settings["onset"]
     assert float(flags["--min-off"]) == settings["min_off_s"]
     assert cli("diarize", wav, "--model", out).code == 0
+
+
+def test_the_search_is_for_what_was_asked_and_its_settings_are_saved(
+    cli: Cli, model: Path, make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    asked = {}
+
+    def search(*given, **options):
+        asked.update(options)
+        tuned = tune(*given, **options)
+        return replace(tuned, postprocess=replace(tuned.postprocess, onset=0.77))
+
+    monkeypatch.setattr("sortformer.tune.tune", search)
+    window = {"audio_filepath": str(make("call.wav", chirp(3.0, 16_000))), "offset": 1.0, "duration": 2.0}
+    window |= {"uniq_id": "late", "rttm_filepath": str(truth(tmp_path, "call"))}
+    (tmp_path / "m.jsonl").write_text(json.dumps(window) + "\n")
+    twice = [tmp_path / "m.jsonl"] * 2
+    outcome = cli("tune", *twice, "--protocol", "fair", "--model", model, "-o", tmp_path / "tuned")
+    assert outcome.code == 0
+    assert (asked["uem"], asked["starts_s"]) == ({"late": ((1.0, 3.0),)}, {"late": 1.0})
+    assert asked["protocol"] == protocol_named("fair")
+    assert "--onset 0.77 " in outcome.out
+    assert checkpoint.load(tmp_path / "tuned")[1].onset == 0.77
 
 
 def test_one_channel_is_tuned_on_and_heard_as_the_preset_says(
@@ -126,6 +151,7 @@ def test_where_one_manifest_of_two_names_parts_the_other_is_scored_whole(
     assert (outcome.code, outcome.errors) == (0, [])
     assert "on 2 recordings" in outcome.err
     assert "points (95 % interval: " in outcome.err
+    assert "warning" not in outcome.err
 
 
 def test_truth_in_which_nobody_speaks_is_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):
@@ -155,11 +181,15 @@ def test_the_distance_of_voices_is_kept_with_the_settings(cli: Cli, model: Path,
 def test_the_distance_is_searched_where_a_model_goes_by_voice_unless_it_is_said(
     cli: Cli, model: Path, wav: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    by_voice, searched = tmp_path / "by_voice", []
+    by_voice, searched, distances = tmp_path / "by_voice", [], []
     checkpoint.save(by_voice, checkpoint.load(model)[0], PostprocessConfig(clustering=ClusteringConfig(0.4)))
     monkeypatch.setattr(
         "sortformer.tune.voices_by_distance",
         lambda *given, **options: searched.append(1) or voices_by_distance(*given, **options),
+    )
+    monkeypatch.setattr(
+        "sortformer.tune.tune",
+        lambda *given, **options: distances.append(len(options["by_distance"])) or tune(*given, **options),
     )
     arguments = ("tune", wav, "--reference", truth(tmp_path, "meeting"), "-o", tmp_path / "tuned", "--overwrite")
     for options, times in (
@@ -171,6 +201,7 @@ def test_the_distance_is_searched_where_a_model_goes_by_voice_unless_it_is_said(
     ):
         assert cli(*arguments, *options).code == 0
         assert len(searched) == times
+    assert distances == [1, 1, 0, 0, 0]
 
 
 def test_another_distance_leaves_the_rest_of_the_clustering_as_it_is():
