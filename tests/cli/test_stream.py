@@ -170,7 +170,7 @@ def test_a_model_that_falls_behind_what_is_live_is_said_once(cli: Cli, model: Pa
     now, push = [0.0], Session.push
 
     def slowly(session: Session, block: np.ndarray) -> Update:
-        now[0] += 1.5 + len(block) / 16_000
+        now[0] += 3 + len(block) / 16_000
         return push(session, block)
 
     monkeypatch.setattr("time.monotonic", lambda: now[0])
