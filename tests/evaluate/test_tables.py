@@ -80,9 +80,11 @@ def test_the_gain_over_a_baseline_is_in_every_form(folders, tmp_path):
 
 def test_over_one_recording_a_gain_has_no_interval(tmp_path):
     reference, found = folder(tmp_path / "ref", ONE), folder(tmp_path / "hyp", ONE_FOUND)
-    assert as_text(score(reference, reference, baseline=found)).splitlines()[3] == (
-        "Gain over the baseline (DER 25.00 %): 25.00 points."
-    )
+    compared = score(reference, reference, baseline=found)
+    assert as_text(compared).splitlines()[3] == "Gain over the baseline (DER 25.00 %): 25.00 points."
+    assert json.loads(as_json(compared))["baseline"]["gain_interval"] is None
+    (line,) = (line for line in csv.DictReader(as_csv(compared).splitlines()) if line["group"] == "gain")
+    assert (line["der"], line["der_low"], line["der_high"]) == ("0.25", "", "")
 
 
 def test_json_has_no_noise_of_floating_point():
