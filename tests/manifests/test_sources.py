@@ -149,7 +149,8 @@ def lines(path: Path, *rows: dict) -> Path:
 @pytest.mark.parametrize("suffix", [".jsonl", ".jsonl.gz"])
 def test_lhotses_recordings_go_with_their_supervisions(tmp_path: Path, suffix: str):
     recordings = lines(tmp_path / f"recordings{suffix}", RECORDING, RECORDING | {"id": "two"})
-    supervisions = lines(tmp_path / f"supervisions{suffix}", SPOKEN, SPOKEN | {"start": 0.0, "speaker": "bert"})
+    more = SPOKEN | {"start": 0.0, "speaker": "bert"}, SPOKEN | {"duration": 0.0, "speaker": "cleo"}
+    supervisions = lines(tmp_path / f"supervisions{suffix}", SPOKEN, *more)
     one, two = from_lhotse(recordings, supervisions)
     assert (one.entry.id, one.entry.audio, one.entry.duration) == ("one", Path("one.wav"), 9.0)
     assert one.turns == (Turn(0, 2, "bert"), Turn(1, 3, "anna"))
