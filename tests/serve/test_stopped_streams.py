@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sortformer.serve import application, streams
+from sortformer.serve.refusals import STOPPING
 from tests.processes import eventually
 from tests.serve.running import message, running
 from tests.serve.streamed import DIARIZER, MOST, WAVES, enrolling, expected
@@ -61,3 +62,21 @@ def test_a_server_that_is_stopped_enrolls_nobody_by_a_part_of_a_clip():
         server.serving.should_exit = True
         (said,) = map(json.loads, stream)
     assert (said["type"], said["result"]["duration"], stream.close_code) == ("done", 0, 1001)
+
+
+def test_a_server_that_is_stopped_accepts_no_more_streams():
+    app, said = application(DIARIZER, max_streams=MOST, max_upload_mb=1), list[Any]()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(each: Any) -> None:
+        said.append(each)
+
+    async def come() -> None:
+        await app.state.stop()
+        await app({"type": "websocket", "path": "/v1/stream", "query_string": b"", "headers": []}, receive, send)
+
+    asyncio.run(come())
+    assert json.loads(said[-2]["text"]) == {"type": "error", "error": STOPPING}
+    assert said[-1]["code"] == 1013
