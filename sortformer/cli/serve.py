@@ -27,7 +27,8 @@ def serve(
 ) -> None:
     """Run a server that diarizes recordings and live streams.
 
-    POST /v1/diarize, WebSocket /v1/stream, GET /healthz: see docs/serving.md. Ctrl-C or SIGTERM stops it.
+    A page for browsers at /, POST /v1/diarize, WebSocket /v1/stream, GET /healthz: see docs/serving.md. Ctrl-C or
+    SIGTERM stops it.
     """
     require_extra("a server", "serve", "fastapi", "uvicorn", "websockets", "python_multipart")
     with interrupts() as interrupt:

@@ -20,6 +20,7 @@ from sortformer.serve.pages import OwnPages, check_origin
 from sortformer.serve.recordings import RESPONSES, Recordings
 from sortformer.serve.refusals import STOPPING, later
 from sortformer.serve.streams import WRONG, Streams, refuse
+from sortformer.serve.upload import page
 
 __all__ = ["application"]
 
@@ -88,6 +89,11 @@ def application(
     for end in (Cancelled, ClientDisconnect):
         app.add_exception_handler(end, lambda *_: Response(status_code=_CLIENT_GONE))
 
+    @app.head("/", include_in_schema=False)  # HTTP requires HEAD wherever there is GET
+    @app.get("/", include_in_schema=False)
+    async def upload() -> Response:
+        return page()
+
     @app.post("/v1/diarize", openapi_extra={"requestBody": REQUEST_BODY}, responses=RESPONSES, response_class=Response)
     async def diarize(request: Request) -> Response:
         """Find who speaks when in a recording."""
@@ -107,7 +113,7 @@ def application(
         await websocket.accept()
         await refuse(websocket, WRONG, "there is no stream at this path: streams are at /v1/stream")
 
-    @app.head("/healthz", include_in_schema=False)  # HTTP requires HEAD wherever there is GET
+    @app.head("/healthz", include_in_schema=False)
     @app.get("/healthz", responses={503: {"description": "The server is stopping."}})
     async def healthz() -> Health:
         """Return the version, model and current load of the server."""

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ def opened_in(browser: str, folder: Path, width: int = 1280, high_contrast: bool
     scrollbar. The browser is started once, because that takes seconds.
     """
     page = folder / "page.html"
-    with {"chromium": _chromium, "firefox": _firefox}[browser](folder, width, high_contrast) as run:
+    with driven(browser, folder, width, high_contrast) as run:
 
         def outcome(recording: Diarization, script: str, comparison: dict | None = None, words: Any = None) -> Any:
             appended = f"""
@@ -50,6 +50,11 @@ const outcome = Promise.race([failed, (async () => test())().catch(String)]).the
             return standard.loads(run(page.as_uri(), "outcome")["value"])
 
         yield outcome
+
+
+def driven(browser: str, folder: Path, width: int = 1280, high_contrast: bool = False) -> AbstractContextManager:
+    """Start a browser; the context is a function that opens an address and returns what a script gives there."""
+    return {"chromium": _chromium, "firefox": _firefox}[browser](folder, width, high_contrast)
 
 
 @contextmanager

@@ -61,7 +61,7 @@ def test_where_no_stream_is_that_is_said(server: Running, path: str, caplog: pyt
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/", 404),
+        ("POST", "/", 405),
         ("GET", "/docs", 404),
         ("POST", "/v1/diarize/", 404),
         ("POST", "/api/v1/diarize", 404),

@@ -1,0 +1,24 @@
+"""``/``: a page that sends a recording from a browser, and shows the page of its result."""
+
+import json
+from importlib.resources import files
+
+from fastapi import Response
+
+from sortformer.formats.kinds import FORMATS
+
+__all__ = ["page"]
+
+# The page of a result is shown inside, under the same rules: it is code of ours that needs no host.
+_RULES = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; media-src blob:; connect-src 'self'; "
+    "frame-src 'self'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
+)
+
+
+def page() -> Response:
+    """Return the page, which runs under a strict Content-Security-Policy and in no frame of another page."""
+    extensions = {name: each.extension for name, each in FORMATS.items() if name != "html"}
+    template = (files("sortformer.serve") / "upload.html").read_text(encoding="ascii")
+    content = template.replace("{{extensions}}", json.dumps(extensions))
+    return Response(content, media_type="text/html", headers={"Content-Security-Policy": _RULES})

@@ -1,0 +1,163 @@
+"""The page at ``/``: it sends what was chosen, and shows or saves the result."""
+
+import io
+import json
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+import soundfile
+
+from sortformer.config.postprocess import PostprocessConfig
+from sortformer.diarizer import Diarizer
+from sortformer.serve import application
+from tests.formats.opened_page import BROWSERS, driven
+from tests.serve.running import Running, running
+from tests.streaming.tiny import noise, tiny_model
+
+
+def recorded(samples: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, samples, 16_000, format="WAV")
+    return file.getvalue()
+
+
+pytestmark = pytest.mark.filterwarnings("always:.*the maximum, and any further one")  # as it shows them
+
+DIARIZER = Diarizer(tiny_model(gain=5.0), PostprocessConfig(), "tiny")
+WAV = recorded(noise(32_000))
+TALK = json.dumps([{"word": "Hello", "start": 0.5, "end": 0.9}]).encode()
+
+HANDS = """
+  const choose = (id, ...files) => {
+    const chosen = new DataTransfer();
+    const bytes = (content) => Uint8Array.from(atob(content), (letter) => letter.charCodeAt(0));
+    for (const [name, content] of files) chosen.items.add(new File([bytes(content)], name));
+    $(id).files = chosen.files;
+  };
+  const until = async (done) => {
+    for (let turn = 0; !done(); turn += 1) {
+      if (turn === 1500) throw Error(`never ${done}`);
+      await new Promise((next) => setTimeout(next, 20));
+    }
+  };
+  const sent = async () => {
+    form.requestSubmit();
+    const busy = [$("go").disabled, progress.checkVisibility()];
+    await until(() => !$("go").disabled);
+    return [...busy, progress.checkVisibility(), $("said").textContent];
+  };
+  const saved = [];
+  URL.createObjectURL = (content) => (saved.push(content), "#");
+  HTMLAnchorElement.prototype.click = function () {
+    saved.push(this.download);
+  };
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Running]:
+    with running(application(DIARIZER, max_streams=1, max_upload_mb=1)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module", params=BROWSERS)
+def outcome(request: pytest.FixtureRequest, server: Running, tmp_path_factory) -> Iterator[Callable[[str], Any]]:
+    """Open the page in a browser, and return what a script returns there."""
+    with driven(request.param, tmp_path_factory.mktemp("browser")) as run:
+
+        def opened(script: str) -> Any:
+            asked = f"(async () => {{ {HANDS} {script} }})().catch(String).then(JSON.stringify)"
+            return json.loads(run(f"http://{server.address}/", asked)["value"])
+
+        yield opened
+
+
+def file(name: str, content: bytes) -> str:
+    return json.dumps([name, b64encode(content).decode()])
+
+
+def test_the_result_is_a_page_with_its_recording_and_words(outcome):
+    script = f"""
+      choose("file", {file("talk.wav", WAV)});
+      choose("words", {file("talk.json", TALK)});
+      const seen = await sent();
+      const frame = document.querySelector("iframe");
+      await until(() => frame.contentDocument?.querySelector(".word"));
+      await until(() => frame.contentDocument.getElementById("said").textContent);
+      const shown = frame.contentDocument;
+      const texts = ["h1", ".word"].map((each) => shown.querySelector(each).textContent.trim());
+      return [...seen, texts, shown.getElementById("said").textContent, $("go").checkVisibility()];
+    """
+    *seen, said, form_shown = outcome(script)
+    assert seen == [True, True, False, "", ["talk", "Hello"]]
+    # A machine without a sound device cannot play it, and Firefox says so.
+    assert said.startswith(("Click a turn", "This browser cannot play talk.wav"))
+    assert not form_shown
+
+
+def test_other_formats_are_saved_under_the_name_of_the_recording(outcome, server: Running):
+    script = f"""
+      choose("file", {file("my talk.1.wav", WAV)});
+      $("format").value = "rttm";
+      const seen = [(await sent()).at(-1)];
+      $("number").value = "3";
+      return [...seen, (await sent()).at(-1), await saved[0].text(), saved[1]];
+    """
+    warned, said, content, name = outcome(script)
+    assert warned.startswith("Warning: my talk.1.wav has 3 speakers, the maximum, and any further one is merged")
+    assert (said, name) == ("Saved.", "my talk.1.rttm")
+    assert content == server.post("my talk.1.wav", WAV, response_format="rttm").text
+
+
+def test_what_is_chosen_is_sent_and_nothing_else(outcome):
+    script = f"""
+      const names = () => [...filled()].map(([name, value]) => [name, value.name ?? value]);
+      choose("file", {file("talk.wav", WAV)});
+      const seen = [names()];
+      choose("clips", {file("Ada.wav", WAV)}, {file("Bob.wav", WAV)});
+      choose("words", {file("talk.srt", b"1")});
+      $("number").value = "2";
+      $("each").checked = true;
+      return [...seen, names()];
+    """
+    always = [["file", "talk.wav"], ["response_format", "html"]]
+    first, second = outcome(script)
+    assert first == always
+    assert sorted(second) == sorted(
+        [
+            *always,
+            *(["enroll", name] for name in ("Ada.wav", "Bob.wav")),
+            *(["words", "talk.srt"], ["num_speakers", "2"], ["channel", "each"]),
+        ]
+    )
+
+
+def test_what_is_wrong_is_said(outcome):
+    script = f"""
+      choose("file", {file("talk.wav", b"no sound")});
+      const seen = [(await sent()).at(-1)];
+      $("format").value = "srt";
+      seen.push((await sent()).at(-1));
+      window.fetch = async () => new Response("<html>", {{ status: 502, statusText: "Bad Gateway" }});
+      seen.push((await sent()).at(-1));
+      window.fetch = async () => {{ throw new TypeError("Failed to fetch"); }};
+      return [...seen, (await sent()).at(-1), $("format").options.length];
+    """
+    damaged, wordless, proxy, gone, formats = outcome(script)
+    assert damaged.startswith("talk.wav ")
+    assert wordless.startswith("srt needs words")
+    assert proxy == "The server answers with 502 Bad Gateway."
+    assert gone == "The server cannot be reached: Failed to fetch"
+    assert formats == 13
+
+
+def test_the_page_may_load_nothing_and_be_in_no_frame(server: Running):
+    for method in ("GET", "HEAD"):
+        answer = httpx.request(method, f"http://{server.address}/", timeout=60)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        rules = answer.headers["content-security-policy"].split("; ")
+        assert {"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"} <= set(rules)
