@@ -200,6 +200,22 @@ def test_a_click_on_a_word_plays_from_it_and_the_word_at_the_cursor_is_marked(ou
     assert seen == [[1600, 3000, 1], [" Hello,"], [3200, 3400, 1], [4000, 6000, 2], [" Ada"], []]
 
 
+def test_lines_stay_while_their_words_are_marked_even_words_without_duration(outcome):
+    script = """
+      drawList();
+      const lines = [...$("lines").children];
+      const marks = [700, 950, 2500].map((cursor) => {
+        seek(cursor);
+        drawList();
+        return [...document.querySelectorAll(".word.heard")].map((word) => word.textContent);
+      });
+      return [marks, lines.every((line, at) => line === $("lines").children[at])];
+    """
+    words = [*SAID[:1], Word(0.95, 0.95, " uh", "speaker_0"), *SAID[2:]]
+    seen = outcome(MEETING, f"{HANDS} function test() {{ {script} }}", words=words)
+    assert seen == [[[" Good"], [" uh"], [" Ada"]], True]
+
+
 def test_a_word_is_in_the_turn_of_its_speaker_that_shares_most_with_it(outcome):
     turns = tuple(Turn(*span, "a") for span in ((0.0, 4.0), (1.0, 2.0), (1.5, 3.8), (7.0, 8.0)))
     spans = {"long": (3.5, 4.5), "brief": (1.4, 1.8), "before": (5.0, 5.4), "after": (6.0, 6.9)}

@@ -13,21 +13,34 @@ function drawList() {
   const [above, below] = [box.scrollTop - 5 * LINE, box.scrollTop + box.clientHeight + 5 * LINE];
   const first = printing ? 0 : firstFrom(turns.length, (at) => tops[at + 1] > above);
   const shown = printing ? turns : turns.slice(first, firstFrom(turns.length, (at) => tops[at] > below));
-  const heard = shown.filter(isHeard);
-  const heardWords = heard.flatMap(wordsOf).filter(isHeard);
-  const basis = [laid, selected, first, shown.length, $("threshold").value, heard.length, ...heard, ...heardWords];
-  if (basis.length === drawn.length && basis.every((each, index) => each === drawn[index])) return;
+  const basis = [laid, selected, first, shown.length, $("threshold").value];
+  if (basis.some((each, index) => each !== drawn[index])) putLines(shown, first);
   drawn = basis;
+  markHeard(shown);
+}
+
+function putLines(shown, first) {
+  const { turns } = steps.state;
   const colours = new Map(steps.state.speakers.map((row) => [row.name, colourOf(row)]));
   $("lines").replaceChildren(...shown.map((turn, index) => lineOf(turn, first + index, colours.get(turn.speaker))));
   const at = turns.indexOf(selected);
-  if (at < 0) box.removeAttribute("aria-activedescendant");
-  else box.setAttribute("aria-activedescendant", `turn-${at}`);
+  if (at < 0) $("list").removeAttribute("aria-activedescendant");
+  else $("list").setAttribute("aria-activedescendant", `turn-${at}`);
 }
 
-/** Whether the cursor is in a turn or word. */
+/** Mark turns and words at the cursor, in lines that stay: to draw an hour of words for each of them would be slow. */
+function markHeard(shown) {
+  for (const [index, turn] of shown.entries()) {
+    const line = $("lines").children[index];
+    line.classList.toggle("heard", isHeard(turn));
+    const spans = line.querySelectorAll(".word");
+    for (const [at, word] of wordsOf(turn).entries()) spans[at].classList.toggle("heard", isHeard(word));
+  }
+}
+
+/** Whether the cursor is in a turn or word; words without duration, which recognisers return, last a millisecond. */
 function isHeard({ start, end }) {
-  return start <= sound.cursor && sound.cursor < end;
+  return start <= sound.cursor && sound.cursor < Math.max(end, start + 1);
 }
 
 /** Where the lines of the state begin (px); the heights of their texts are measured once for each width. */
@@ -72,7 +85,7 @@ function onPrint(now) {
 function lineOf(turn, index, colour) {
   const [line, head] = [document.createElement("div"), document.createElement("div")];
   line.id = `turn-${index}`;
-  line.className = isHeard(turn) ? "line heard" : "line";
+  line.className = "line";
   line.style.top = `${laid.tops[index]}px`;
   line.setAttribute("role", "option");
   line.setAttribute("aria-selected", String(turn === selected));
@@ -83,7 +96,7 @@ function lineOf(turn, index, colour) {
   head.append(cell("who", turn.speaker), cell("sure", sureness(turn)));
   line.append(head);
   const said = wordsOf(turn);
-  if (said.length) line.append(paragraph(...said.map((word) => cell(isHeard(word) ? "word heard" : "word", word.text))));
+  if (said.length) line.append(paragraph(...said.map((word) => cell("word", word.text))));
   return line;
 }
 
