@@ -216,6 +216,45 @@ def test_lines_stay_while_their_words_are_marked_even_words_without_duration(out
     assert seen == [[[" Good"], [" uh"], [" Ada"]], True]
 
 
+def test_the_list_follows_the_words_of_a_long_turn_until_the_user_scrolls_away(outcome):
+    turns = (Turn(0.0, 900.0, "a"), Turn(500.0, 501.0, "b"), Turn(900.0, 910.0, "b"))
+    words = [Word(at / 2, at / 2 + 0.4, " word", "a") for at in range(1800)] + [Word(500.1, 500.4, " yes", "b")]
+    script = """
+      const box = $("list");
+      const draw = () => { drawList(); revealHeard(); drawList(); };
+      const inSight = () => {
+        const [inner, outer] = [document.querySelector(".word.heard"), box].map((each) => each.getBoundingClientRect());
+        return outer.top <= inner.top && inner.bottom <= outer.bottom;
+      };
+      const play = (from, to) => {
+        for (sound.cursor = from; sound.cursor < to; sound.cursor += 500) {
+          draw();
+          if (!inSight()) return `lost at ${sound.cursor}`;
+        }
+        return "followed";
+      };
+      const [turn] = steps.state.turns;
+      choose(turn, wordsOf(turn)[700]);
+      draw();
+      const seen = [inSight(), play(350_000, 600_000)];
+      const { scrollTop } = box;
+      choose(turn, wordsOf(turn)[1190]);
+      draw();
+      seen.push(box.scrollTop === scrollTop);
+      box.scrollTop = 0;
+      seen.push(play(600_000, 700_000), box.scrollTop);
+      step(100);
+      draw();
+      seen.push(inSight());
+      seek(450);
+      draw();
+      seen.push(play(500, 3000));
+      return seen;
+    """
+    seen = outcome(Diarization(turns, 910.0), f"{HANDS} function test() {{ {script} }}", words=words)
+    assert seen == [True, "followed", True, "lost at 600000", 0, True, "followed"]
+
+
 def test_a_word_is_in_the_turn_of_its_speaker_that_shares_most_with_it(outcome):
     turns = tuple(Turn(*span, "a") for span in ((0.0, 4.0), (1.0, 2.0), (1.5, 3.8), (7.0, 8.0)))
     spans = {"long": (3.5, 4.5), "brief": (1.4, 1.8), "before": (5.0, 5.4), "after": (6.0, 6.9)}

@@ -1,4 +1,4 @@
-// The list of turns, with what was said in them; only the visible lines are in the page, so that thousands cost nothing.
+// The list of turns, with what was said in them; only visible lines are in the page, so that thousands cost nothing.
 
 const LINE = 28; // must match .head in style.css
 
@@ -136,8 +136,15 @@ function revealLine(turn) {
   if (index >= 0) bringIntoSight($("list"), tops[index], tops[index + 1] - tops[index]);
 }
 
-/** Scroll a box until its content from top to top + height is visible, or as much of its beginning as fits. */
+/** Where the row of text with the cursor begins in the list (px), if a word of this turn is there. */
+function topOfHeard(turn) {
+  const line = $(`turn-${steps.state.turns.indexOf(turn)}`);
+  const word = line?.querySelector(".word.heard");
+  return word ? line.offsetTop + word.offsetTop : undefined;
+}
+
+/** Scroll a box as little as possible until its content from top to top + height is visible, or as much as fits. */
 function bringIntoSight(box, top, height) {
-  if (top < box.scrollTop) box.scrollTop = top;
-  if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = Math.min(top, top + height - box.clientHeight);
+  const [least, most] = [top, top + height - box.clientHeight].sort((a, b) => a - b);
+  box.scrollTop = Math.max(least, Math.min(box.scrollTop, most));
 }

@@ -1,7 +1,7 @@
 // The display of the state: refresh() after a change, redraw() if only the cursor or the view moved.
 
 let asked = false;
-let heard = null;
+let followed = { turn: null }; // by the list: a turn, and where its row of text with the cursor begins (px)
 
 /** Draw the timeline and the list in the next frame, once. */
 function redraw() {
@@ -13,17 +13,30 @@ function redraw() {
     $("position").value = view.start;
     $("position").ariaValueText = clock(view.start);
     $("now").textContent = clock(sound.cursor);
-    revealHeard();
     drawTimeline();
     drawList();
+    revealHeard();
   });
 }
 
-/** Scroll the list when the cursor enters a turn; in between, the user may scroll elsewhere. */
+/**
+ * Scroll the list to the turn that the cursor enters, and through a long one with the words, until the user scrolls
+ * away. A turn is followed to its end, whoever says a "yes" meanwhile.
+ */
 function revealHeard() {
-  const now = steps.state.turns.findLast((turn) => turn.start <= sound.cursor && sound.cursor < turn.end);
-  if (now && now !== heard) revealLine(now);
-  heard = now;
+  const { turns } = steps.state;
+  const isStill = (turn) => turns.includes(turn) && isHeard(turn);
+  const turn = [selected, followed.turn].find(isStill) ?? turns.findLast(isHeard) ?? null;
+  if (turn !== followed.turn) {
+    followed = { turn };
+    revealLine(turn);
+    drawList();
+  }
+  const [box, top] = [$("list"), topOfHeard(turn)];
+  const isInSight = (row) => box.scrollTop <= row && row + LINE <= box.scrollTop + box.clientHeight;
+  if (top === undefined || top === followed.top) return;
+  if (isInSight(followed.top ?? box.scrollTop) && !isInSight(top)) box.scrollTop = top - box.clientHeight / 4;
+  followed.top = top;
 }
 
 function refreshPlaying() {

@@ -78,6 +78,7 @@ function peaksOf(decoded) {
 function seek(ms) {
   sound.cursor = Math.max(0, Math.min(Math.round(ms), limit));
   sound.until = null;
+  followed = { turn: null }; // the list goes there, wherever the user has scrolled it
   if (sound.loaded) sound.player.currentTime = sound.cursor / 1000;
   redraw();
 }
