@@ -115,14 +115,22 @@ function nextUnsure() {
   else say("No turn has a confidence below that.");
 }
 
-/** Go to the next turn in which a text was said, after the selected one to the first. */
+let found = null; // the word at which Find stopped last
+
+/** Go to the next place after the cursor where a text was said, after the last one to the first, and play from there. */
 function nextSaid() {
-  const { turns } = steps.state;
-  const wanted = $("find").value.trim().toLowerCase();
-  const after = turns.indexOf(selected) + 1;
-  const next = [...turns.slice(after), ...turns.slice(0, after)].find((turn) => textOf(turn).toLowerCase().includes(wanted));
-  if (wanted && next) choose(next);
-  else say(wanted ? `Nobody says "${wanted}" within a turn.` : "Type what was said, to find it.");
+  const typed = $("find").value.trim();
+  const wanted = folded(typed).trim();
+  if (!wanted) return say("Type what was said, to find it.");
+  const places = steps.state.turns.flatMap((turn) => wordsWith(wanted, turn).map((word) => ({ turn, word })));
+  if (!places.length) return say(`Nobody says "${typed}" within a turn.`);
+  const at = (place) => Math.min(place.word.start, limit);
+  places.sort((a, b) => at(a) - at(b));
+  const last = places.findIndex((place) => place.word === found && at(place) === sound.cursor);
+  const next = places[last + 1 || places.findIndex((place) => at(place) >= sound.cursor)] ?? places[0];
+  found = next.word;
+  choose(next.turn, next.word);
+  say(`${places.indexOf(next) + 1} of ${places.length}`);
 }
 
 const CLICKS = {
@@ -195,6 +203,8 @@ function onKey(event) {
   pointed = null;
   const within = (where) => event.target.closest?.(where);
   if (event.isComposing) return; // of Chinese or Japanese, for example: Enter ends the composition only
+  if (event.key === "Enter" && within("#find")) return nextSaid(); // again and again
+  if (event.key === "Escape" && within("#find")) return $("list").focus();
   if (event.key === "Enter" && within("input:not([type])")) return event.target.blur();
   const { value, defaultValue = value } = event.target; // as set by refresh()
   const unfinished = value !== defaultValue; // the user is typing, and undo is that of the browser

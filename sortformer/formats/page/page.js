@@ -128,7 +128,6 @@ function wire() {
   $("start").onchange = ({ target }) => changeSelected({ start: parsedClock(target.value) });
   $("end").onchange = ({ target }) => changeSelected({ end: parsedClock(target.value) });
   $("finding").hidden = !words.length;
-  $("find").onkeydown = ({ key }) => key === "Enter" && nextSaid();
   $("threshold").oninput = redraw;
   $("position").oninput = ({ target }) => look(Number(target.value));
   $("tracks").onscroll = redraw;

@@ -16,6 +16,25 @@ function textOf(turn) {
   return wordsOf(turn).map((word) => word.text).join("").trim();
 }
 
+/** The words of a turn at which a text begins that is folded. */
+function wordsWith(wanted, turn) {
+  const said = wordsOf(turn);
+  const texts = said.map((word) => folded(word.text));
+  const whole = texts.join("");
+  let [end, place] = [0, whole.indexOf(wanted)];
+  return said.filter((_, at) => {
+    const start = end;
+    end += texts[at].length;
+    if (place >= 0 && place < start) place = whole.indexOf(wanted, start);
+    return start <= place && place < end;
+  });
+}
+
+/** A text without what searches ignore: case, diacritics, the width of spaces. */
+function folded(text) {
+  return text.normalize("NFKD").replace(/\p{Diacritic}/gu, "").replace(/\s+/g, " ").toUpperCase();
+}
+
 /** The words of a state for its JSON, if there are any, with the schema of formats/json.py. */
 function wordsAsJson(state) {
   if (!given) return {};
