@@ -333,6 +333,19 @@ def test_find_keeps_the_focus_until_escape_and_leaves_enter_to_who_composes_lett
     assert seen == [[0, "find"], [600, "find"], [900, "find"], [900, "list"]]
 
 
+def test_ctrl_f_finds_words_that_are_not_drawn_and_leaves_the_field_and_other_pages_to_the_browser(outcome):
+    script = """
+      const taken = (target) => {
+        const event = new KeyboardEvent("keydown", { key: "f", ctrlKey: true, bubbles: true, cancelable: true });
+        return !target.dispatchEvent(event);
+      };
+      return [taken(document.body), document.activeElement.id, taken($("find"))];
+    """
+    script = f"{HANDS} function test() {{ {script} }}"
+    assert outcome(MEETING, script, words=SAID) == [True, "find", False]
+    assert outcome(MEETING, script)[0] is False
+
+
 def test_without_a_transcript_there_are_no_words(outcome):
     script = f"{SHOWN} return [texts, $('find').checkVisibility(), 'words' in JSON.parse(asJson(result, steps.state))];"
     assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [[None] * 4, False, False]

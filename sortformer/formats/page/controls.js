@@ -133,6 +133,12 @@ function nextSaid() {
   say(`${places.indexOf(next) + 1} of ${places.length}`);
 }
 
+/** Instead of the search of the browser, which knows only visible lines; from the field, its keys are that search. */
+function goToFind() {
+  $("find").focus();
+  $("find").select();
+}
+
 const CLICKS = {
   play: toggle,
   closer: () => zoom(1 / 2),
@@ -216,7 +222,7 @@ function onKey(event) {
   const here = within("#position") ? KEYS_OF_SLIDER : within("#timeline, #list") ? KEYS_WITHIN : null;
   let action = KEYS.get(key) ?? here?.get(key);
   if (event.ctrlKey || event.metaKey) {
-    action = { z: event.shiftKey ? redo : undo, y: redo }[key];
+    action = { z: event.shiftKey ? redo : undo, y: redo, f: words.length ? goToFind : undefined }[key];
   } else if (key === " " && within("button, summary")) {
     return; // it presses the button
   } else if (/^[^ ]$/.test(key) && !$("single").checked) {
