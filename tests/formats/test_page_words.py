@@ -346,6 +346,23 @@ def test_ctrl_f_finds_words_that_are_not_drawn_and_leaves_the_field_and_other_pa
     assert outcome(MEETING, script)[0] is False
 
 
+def test_text_can_be_selected_without_playing_it(outcome):
+    script = """
+      select(2);
+      drawList();
+      const word = document.querySelector(".word");
+      const { left, top } = word.getBoundingClientRect();
+      const chosen = (selects) => {
+        getSelection().empty();
+        if (selects) getSelection().selectAllChildren(word);
+        onLine({ clientX: left + 2, clientY: top + 2 });
+        return steps.state.turns.indexOf(selected);
+      };
+      return [chosen(true), chosen(false)];
+    """
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}", words=SAID) == [2, 0]
+
+
 def test_without_a_transcript_there_are_no_words(outcome):
     script = f"{SHOWN} return [texts, $('find').checkVisibility(), 'words' in JSON.parse(asJson(result, steps.state))];"
     assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [[None] * 4, False, False]

@@ -102,6 +102,7 @@ function lineOf(turn, index, colour) {
 
 /** A click on a line or a word, by its position: during playback, lines are replaced between press and release. */
 function onLine({ clientX, clientY }) {
+  if (!getSelection().isCollapsed) return; // text was selected to be copied
   const under = document.elementFromPoint(clientX, clientY);
   const line = under?.closest(".line");
   if (!line) return;
