@@ -363,6 +363,20 @@ def test_text_can_be_selected_without_playing_it(outcome):
     assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}", words=SAID) == [2, 0]
 
 
+def test_a_long_turn_is_printed_from_where_it_begins_and_without_marks_of_the_screen(outcome):
+    script = """
+      [...document.styleSheets[0].cssRules].find((rule) => rule.media?.mediaText === "print").media.mediaText = "all";
+      press("ArrowRight");
+      $("list").focus();
+      drawList();
+      const style = (name) => getComputedStyle(document.querySelector(name));
+      const [line, head] = [style(".line"), style(".head")];
+      return [line.breakInside, head.breakAfter, style(".word.heard").textDecorationLine, style("#list").outlineStyle];
+    """
+    seen = outcome(MEETING, f"{HANDS} function test() {{ seek(700); {script} }}", words=SAID)
+    assert seen == ["auto", "avoid", "none", "none"]
+
+
 def test_without_a_transcript_there_are_no_words(outcome):
     script = f"{SHOWN} return [texts, $('find').checkVisibility(), 'words' in JSON.parse(asJson(result, steps.state))];"
     assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [[None] * 4, False, False]
