@@ -115,6 +115,23 @@ def test_a_word_of_a_channel_stays_with_it_until_a_correction_changes_who_speaks
     ]
 
 
+def test_a_word_of_a_channel_does_not_go_to_a_new_speaker_with_the_colour_of_a_deleted_one(outcome):
+    turns = (Turn(0.0, 40.0, "channel_1"), Turn(1.0, 3.0, "channel_2"))
+    script = """
+      select(1);
+      deleteSelected();
+      selected = null;
+      seek(30000);
+      addTurn();
+      give(1);
+      const { speakers, turns, words } = JSON.parse(asJson(result, steps.state));
+      return [steps.state.speakers.map((row) => row.colour), speakers, turns.length, words[0].speaker];
+    """
+    words = [Word(1.5, 2.0, "echo", "channel_2")]
+    seen = outcome(Diarization(turns, 40.0), f"{HANDS} function test() {{ {script} }}", words=words)
+    assert seen == [[0, 1], ["channel_1", "speaker_0"], 2, "channel_1"]
+
+
 def test_the_lines_are_as_high_as_their_texts_and_the_visible_ones_are_drawn(outcome):
     generator = np.random.default_rng(6)
     turns = tuple(Turn(float(at), at + 0.9, f"speaker_{at % 3}") for at in range(400))

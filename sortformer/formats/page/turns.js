@@ -1,6 +1,6 @@
 // The corrections, as functions from one state to the next. A state is {turns, speakers} and immutable, so undo returns
 // to an earlier one. turns: {start, end (whole ms), speaker, confidence or null}, sorted; speakers: {name, colour (its
-// index)}, the rows of the timeline from the top.
+// index), origin (in the speakers of the result, if it is one of them)}, the rows of the timeline from the top.
 
 /** An edit or an export that is impossible; the message is for the user. */
 class Refusal extends Error {}
@@ -13,7 +13,7 @@ function opened(result) {
     speaker: turn.speaker,
     confidence: turn.confidence,
   }));
-  return stateOf(turns, result.speakers.map((name, colour) => ({ name, colour })));
+  return stateOf(turns, result.speakers.map((name, index) => ({ name, colour: index, origin: index })));
 }
 
 /** The last whole millisecond of a recording, the latest end of a turn. */

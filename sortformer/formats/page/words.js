@@ -2,8 +2,8 @@
 // changes who speaks longest during it; then it gets that speaker, as from words.py.
 
 const given = JSON.parse($("words").textContent); // null without a transcript
-const words = (given ?? []).map(([start, end, text, speaker]) => ({ start, end, text, colour: result.speakers.indexOf(speaker) }));
-const formerly = speakersOf(steps.state).map((row) => row?.colour);
+const words = (given ?? []).map(([start, end, text, speaker]) => ({ start, end, text, origin: result.speakers.indexOf(speaker) }));
+const formerly = speakersOf(steps.state).map((row) => row?.origin);
 
 let placed = { state: null }; // the last state whose words were placed, and the result
 
@@ -45,8 +45,8 @@ function wordsAsJson(state) {
 
 function placedIn(state) {
   if (placed.state === state) return placed;
-  const byColour = new Map(state.speakers.map((row) => [row.colour, row]));
-  const rows = speakersOf(state).map((row, at) => (row?.colour === formerly[at] && byColour.get(words[at].colour)) || row);
+  const byOrigin = new Map(state.speakers.map((row) => [row.origin, row]));
+  const rows = speakersOf(state).map((row, at) => (row?.origin === formerly[at] && byOrigin.get(words[at].origin)) || row);
   const turns = indexed(state.turns);
   const byTurn = new Map();
   for (const [at, row] of rows.entries()) {
