@@ -228,6 +228,18 @@ def test_from_the_end_playback_returns_to_where_the_excerpt_begins(outcome):
     assert outcome(MEETING.shift(3600.0), f"{HANDS} function test() {{ {script} }}") == 3_600_000
 
 
+def test_the_speed_is_that_of_the_menu_with_another_file_too(outcome):
+    script = """
+      const seen = [sound.player.playbackRate];
+      put($("speed"), "1.5");
+      seen.push(sound.player.playbackRate);
+      sound.player.playbackRate = 1;
+      sound.player.onplay();
+      return [...seen, sound.player.playbackRate];
+    """
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [1, 1.5, 1.5]
+
+
 def test_a_recording_that_firefox_kept_when_the_page_was_reloaded_is_opened(outcome):
     script = """
       const [kept, opened] = [new DataTransfer(), []];

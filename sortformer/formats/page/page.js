@@ -128,6 +128,7 @@ function wire() {
   $("start").onchange = ({ target }) => changeSelected({ start: parsedClock(target.value) });
   $("end").onchange = ({ target }) => changeSelected({ end: parsedClock(target.value) });
   $("finding").hidden = !words.length;
+  $("speed").onchange = takeSpeed;
   $("threshold").oninput = redraw;
   $("position").oninput = ({ target }) => look(Number(target.value));
   $("tracks").onscroll = redraw;

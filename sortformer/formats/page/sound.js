@@ -8,9 +8,14 @@ const sound = { player: new Audio(), cursor: 0, until: null, peaks: null, loaded
 sound.player.onpause = () => refreshPlaying();
 sound.player.onplay = () => {
   refreshPlaying();
+  takeSpeed(); // with another file, browsers return to 1
   cancelAnimationFrame(sound.frame);
   follow();
 };
+
+function takeSpeed() {
+  sound.player.playbackRate = Number($("speed").value);
+}
 
 /** Load a file as the recording. */
 function listen(file) {
