@@ -266,10 +266,19 @@ def test_the_list_follows_the_words_of_a_long_turn_until_the_user_scrolls_away(o
       seek(450);
       draw();
       seen.push(play(500, 3000));
-      return seen;
+      box.scrollTop = 3000;
+      choose(turn);
+      draw();
+      seen.push(box.scrollTop);
+      choose(steps.state.turns[2]); // below the end of the first one, which stays where it is when a word is clicked
+      draw();
+      const end = box.scrollTop;
+      choose(turn, wordsOf(turn).at(-1));
+      draw();
+      return [...seen, inSight(), box.scrollTop === end];
     """
     seen = outcome(Diarization(turns, 910.0), f"{HANDS} function test() {{ {script} }}", words=words)
-    assert seen == [True, "followed", True, "lost at 600000", 0, True, "followed"]
+    assert seen == [True, "followed", True, "lost at 600000", 0, True, "followed", 0, True, True]
 
 
 def test_a_word_is_in_the_turn_of_its_speaker_that_shares_most_with_it(outcome):

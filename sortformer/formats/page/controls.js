@@ -5,7 +5,7 @@ function choose(turn, word = null) {
   selected = turn;
   hear(word?.start ?? turn.start, Math.max(turn.end, word?.end ?? 0));
   keepInView(sound.cursor);
-  revealLine(turn);
+  if (!word || !isHeard(turn)) revealLine(turn); // the list follows the word
   revealRow(turn);
   refresh();
 }

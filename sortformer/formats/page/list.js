@@ -144,8 +144,8 @@ function topOfHeard(turn) {
   return word ? line.offsetTop + word.offsetTop : undefined;
 }
 
-/** Scroll a box as little as possible until its content from top to top + height is visible, or as much as fits. */
+/** Scroll a box until its content from top to top + height is visible, or as much of its beginning as fits. */
 function bringIntoSight(box, top, height) {
-  const [least, most] = [top, top + height - box.clientHeight].sort((a, b) => a - b);
-  box.scrollTop = Math.max(least, Math.min(box.scrollTop, most));
+  if (top < box.scrollTop) box.scrollTop = top;
+  if (top + height > box.scrollTop + box.clientHeight) box.scrollTop = Math.min(top, top + height - box.clientHeight);
 }

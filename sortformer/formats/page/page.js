@@ -27,13 +27,14 @@ function revealHeard() {
   const { turns } = steps.state;
   const isStill = (turn) => turns.includes(turn) && isHeard(turn);
   const turn = [selected, followed.turn].find(isStill) ?? turns.findLast(isHeard) ?? null;
+  const box = $("list");
+  const isInSight = (row) => box.scrollTop <= row && row + LINE <= box.scrollTop + box.clientHeight;
   if (turn !== followed.turn) {
     followed = { turn };
-    revealLine(turn);
+    if (!isInSight(topOfHeard(turn))) revealLine(turn);
     drawList();
   }
-  const [box, top] = [$("list"), topOfHeard(turn)];
-  const isInSight = (row) => box.scrollTop <= row && row + LINE <= box.scrollTop + box.clientHeight;
+  const top = topOfHeard(turn);
   if (top === undefined || top === followed.top) return;
   if (isInSight(followed.top ?? box.scrollTop) && !isInSight(top)) box.scrollTop = top - box.clientHeight / 4;
   followed.top = top;
