@@ -14,6 +14,7 @@ from websockets.sync.client import connect
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.formats import html
+from sortformer.words import Word
 from tests.processes import eventually
 
 PROGRAMS = {
@@ -130,6 +131,15 @@ ORIGIN = Origin("embedded", "0.1.0", {"onset": 0.5}, TimeAxis(0.0, 0.08, 125))
 ONE, TWO = Turn(0.5, 2.0, "speaker_0", 0.9876), Turn(1.5, 3.0, "speaker_1", 0.61)
 THREE, FOUR = Turn(4.0, 6.0, "speaker_2", 0.8), Turn(6.5, 8.0, "speaker_1", 0.9)
 MEETING = Diarization((ONE, TWO, THREE, FOUR), 10.0, "meeting", ORIGIN)
+SAID = [
+    Word(0.6, 0.9, " Good", "speaker_0"),
+    Word(0.9, 1.4, " morning.", "speaker_0"),
+    Word(1.6, 2.4, " Hello,", "speaker_1"),
+    Word(2.5, 2.9, " Ada", "speaker_1"),
+    Word(3.2, 3.4, " so", "speaker_1"),
+    Word(4.1, 4.6, " yes", "speaker_2"),
+    Word(7.0, 7.5, " <b>no", "speaker_1"),
+]
 
 COMPARISON = {
     "score": "DER 30.0 %",

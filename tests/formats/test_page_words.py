@@ -9,18 +9,9 @@ from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
 from sortformer.formats import html
 from sortformer.words import Word, assign_speakers
-from tests.formats.opened_page import HANDS, MEETING
+from tests.formats.opened_page import HANDS, MEETING, SAID
 from tests.formats.test_html import HOSTILE, Scripts
 
-SAID = [
-    Word(0.6, 0.9, " Good", "speaker_0"),
-    Word(0.9, 1.4, " morning.", "speaker_0"),
-    Word(1.6, 2.4, " Hello,", "speaker_1"),
-    Word(2.5, 2.9, " Ada", "speaker_1"),
-    Word(3.2, 3.4, " so", "speaker_1"),
-    Word(4.1, 4.6, " yes", "speaker_2"),
-    Word(7.0, 7.5, " <b>no", "speaker_1"),
-]
 SHOWN = """
   drawList();
   const texts = [...$("lines").children].map((line) => line.querySelector(".text")?.textContent.trim());
@@ -294,89 +285,12 @@ def test_a_word_is_in_the_turn_of_its_speaker_that_shares_most_with_it(outcome):
     ]
 
 
-def test_each_place_where_something_was_said_can_be_found_and_is_played(outcome):
-    script = """
-      const next = (text) => {
-        $("find").value = text;
-        press("Enter", {}, $("find"));
-        return [sound.cursor, steps.state.turns.indexOf(selected), $("said").textContent];
-      };
-      const seen = ["HELLO,  a", "o", "o", "o", " o ", "morning, Ada", " "].map(next);
-      seek(2500);
-      return [$("find").checkVisibility(), ...seen, next("a"), next("s")];
-    """
-    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}", words=SAID) == [
-        True,
-        [1600, 1, "1 of 1"],
-        [3200, 1, "4 of 5"],
-        [7000, 3, "5 of 5"],
-        [600, 0, "1 of 5"],
-        [900, 0, "2 of 5"],
-        [900, 0, 'Nobody says "morning, Ada" within a turn.'],
-        [900, 0, "Type what was said, to find it."],
-        [2500, 1, "1 of 1"],
-        [3200, 1, "1 of 2"],
-    ]
-
-
-def test_places_at_one_time_or_after_the_end_are_found_one_by_one(outcome):
-    script = """
-      $("find").value = "a";
-      return [1, 2, 3, 4, 5].map(() => (nextSaid(), [sound.cursor, $("said").textContent]));
-    """
-    words = [Word(*span, "a", "a") for span in ((0.0, 0.1), (0.0, 0.2), (12.0, 12.1), (13.0, 13.1))]
-    seen = outcome(Diarization((Turn(0.0, 9.0, "a"),), 10.0), f"{HANDS} function test() {{ {script} }}", words=words)
-    assert seen == [[0, "1 of 4"], [0, "2 of 4"], [10000, "3 of 4"], [10000, "4 of 4"], [0, "1 of 4"]]
-
-
-def test_what_is_found_may_be_written_with_other_accents_letters_and_spaces(outcome):
-    script = """
-      const finds = (text) => {
-        $("find").value = text;
-        nextSaid();
-        return wordsOf(selected).findIndex(isHeard);
-      };
-      const texts = ["cafe\\u0301", "CAFE a", "grosse", "\\u0631\\u062c\\u0644 x", "\\u304b", "\\u0e01"];
-      return texts.map(finds);
-    """
-    said = ["café", "\N{NO-BREAK SPACE}a", "große", "رجلٌ", "x", "か", "ก็"]
-    words = [Word(0.6 + at / 10, 0.65 + at / 10, f" {text}", "speaker_0") for at, text in enumerate(said)]
-    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}", words=words) == [0, 0, 2, 3, 5, 6]
-
-
-def test_find_keeps_the_focus_until_escape_and_leaves_enter_to_who_composes_letters(outcome):
-    script = """
-      $("find").focus();
-      $("find").value = "o";
-      const seen = [];
-      for (const [key, held] of [["Enter", { isComposing: true }], ["Enter", {}], ["Enter", {}], ["Escape", {}]]) {
-        pressThere(key, held);
-        seen.push([sound.cursor, document.activeElement.id]);
-      }
-      return seen;
-    """
-    seen = outcome(MEETING, f"{HANDS} function test() {{ {script} }}", words=SAID)
-    assert seen == [[0, "find"], [600, "find"], [900, "find"], [900, "list"]]
-
-
-def test_ctrl_f_finds_words_that_are_not_drawn_and_leaves_the_field_and_other_pages_to_the_browser(outcome):
-    script = """
-      const taken = (target) => {
-        const event = new KeyboardEvent("keydown", { key: "f", ctrlKey: true, bubbles: true, cancelable: true });
-        return !target.dispatchEvent(event);
-      };
-      return [taken(document.body), document.activeElement.id, taken($("find"))];
-    """
-    script = f"{HANDS} function test() {{ {script} }}"
-    assert outcome(MEETING, script, words=SAID) == [True, "find", False]
-    assert outcome(MEETING, script)[0] is False
-
-
 def test_text_can_be_selected_without_playing_it(outcome):
     script = """
       select(2);
       drawList();
       const word = document.querySelector(".word");
+      word.scrollIntoView({ block: "center" });
       const { left, top } = word.getBoundingClientRect();
       const chosen = (selects) => {
         getSelection().empty();
@@ -401,6 +315,26 @@ def test_a_long_turn_is_printed_from_where_it_begins_and_without_marks_of_the_sc
     """
     seen = outcome(MEETING, f"{HANDS} function test() {{ seek(700); {script} }}", words=SAID)
     assert seen == ["auto", "avoid", "none", "none"]
+
+
+def test_a_second_click_pauses_at_the_word_so_that_the_turn_can_be_split_there(outcome):
+    script = """
+      const calls = [];
+      sound.loaded = true;
+      sound.player.play = async () => calls.push("play");
+      sound.player.pause = () => calls.push("pause");
+      drawList();
+      const [, , , word] = document.querySelectorAll(".word");
+      word.scrollIntoView({ block: "center" });
+      getSelection().selectAllChildren(word); // as browsers do
+      const { left, top } = word.getBoundingClientRect();
+      onLine({ type: "dblclick", clientX: left + 9, clientY: top + 5 });
+      splitSelected();
+      return [calls, getSelection().isCollapsed, steps.state.turns.map((turn) => textOf(turn))];
+    """
+    said = ["Good morning.", "Hello,", "Ada so", "yes", "<b>no"]
+    seen = outcome(MEETING, f"{HANDS} function test() {{ {script} }}", words=SAID)
+    assert seen == [["play", "pause"], True, said]
 
 
 def test_without_a_transcript_there_are_no_words(outcome):

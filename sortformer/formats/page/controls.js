@@ -117,7 +117,7 @@ function nextUnsure() {
 
 let found = null; // the word at which Find stopped last
 
-/** Go to the next place after the cursor where a text was said, after the last one to the first, and play from there. */
+/** Go to the next place after the cursor where a text was said, after the last to the first, and play from there. */
 function nextSaid() {
   const typed = $("find").value.trim();
   const wanted = folded(typed).trim();

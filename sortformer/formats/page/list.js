@@ -100,14 +100,18 @@ function lineOf(turn, index, colour) {
   return line;
 }
 
-/** A click on a line or a word, by its position: during playback, lines are replaced between press and release. */
-function onLine({ clientX, clientY }) {
-  if (!getSelection().isCollapsed) return; // text was selected to be copied
+/** A click on a line or a word, by its position, as lines may be replaced meanwhile; a double one pauses there. */
+function onLine({ type, clientX, clientY }) {
+  const again = type === "dblclick";
+  if (!again && !getSelection().isCollapsed) return; // text was selected to be copied
   const under = document.elementFromPoint(clientX, clientY);
   const line = under?.closest(".line");
   if (!line) return;
   const turn = steps.state.turns[Number(line.getAttribute("aria-posinset")) - 1];
   choose(turn, wordsOf(turn)[[...line.querySelectorAll(".word")].indexOf(under)]);
+  if (!again) return;
+  pause();
+  getSelection().empty();
 }
 
 /** The confidence in per cent; below the threshold it is rounded down, so as not to be shown as equal to it. */

@@ -133,7 +133,7 @@ function wire() {
   $("threshold").oninput = redraw;
   $("position").oninput = ({ target }) => look(Number(target.value));
   $("tracks").onscroll = redraw;
-  Object.assign($("list"), { onscroll: redraw, onclick: onLine });
+  Object.assign($("list"), { onscroll: redraw, onclick: onLine, ondblclick: onLine });
   Object.assign(canvas(), { onpointerdown: onPointerDown, onpointermove: onPointerMove, onpointerup: onPointerUp });
   canvas().onpointercancel = () => (grip = null);
   canvas().addEventListener("wheel", onWheel, { passive: false });
