@@ -9,10 +9,10 @@ from sortformer.formats.kinds import FORMATS
 
 __all__ = ["page"]
 
-# The page of a result is shown inside, under the same rules: it is code of ours that needs no host.
+# The page of a result replaces this one, under the same rules.
 _RULES = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; media-src blob:; connect-src 'self'; "
-    "frame-src 'self'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
+    "frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
 )
 
 
