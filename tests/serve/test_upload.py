@@ -115,6 +115,22 @@ def test_other_formats_are_saved_under_the_name_of_the_recording(outcome, server
     assert content == server.post("my talk.1.wav", WAV, response_format="rttm").text
 
 
+def test_a_dropped_file_is_the_recording_except_on_another_field(outcome):
+    script = f"""
+      const drop = (target, kind, ...files) => {{
+        const dataTransfer = new DataTransfer();
+        for (const name of files) dataTransfer.items.add(new File(["1"], name));
+        if (!files.length) dataTransfer.setData("text/plain", "a text");
+        const event = new DragEvent(kind, {{ dataTransfer, bubbles: true, cancelable: true }});
+        return [!target.dispatchEvent(event), $("file").files[0].name];
+      }};
+      choose("file", {file("talk.wav", WAV)});
+      const seen = ["dragover", "drop"].map((kind) => drop($("words"), kind, "talk.srt"));
+      return [...seen, drop(document.body, "drop"), drop(document.body, "drop", "other.wav")];
+    """
+    assert outcome(script) == [[False, "talk.wav"], [False, "talk.wav"], [True, "talk.wav"], [True, "other.wav"]]
+
+
 def test_what_is_chosen_is_sent_and_nothing_else(outcome):
     script = f"""
       let names;
