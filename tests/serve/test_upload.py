@@ -126,9 +126,12 @@ def test_a_dropped_file_is_the_recording_except_on_another_field(outcome):
       }};
       choose("file", {file("talk.wav", WAV)});
       const seen = ["dragover", "drop"].map((kind) => drop($("words"), kind, "talk.srt"));
-      return [...seen, drop(document.body, "drop"), drop(document.body, "drop", "other.wav")];
+      for (const names of [[], ["one.wav", "two.wav"], ["other.wav"]]) seen.push(drop(document.body, "drop", ...names));
+      return [...seen, said.textContent];
     """
-    assert outcome(script) == [[False, "talk.wav"], [False, "talk.wav"], [True, "talk.wav"], [True, "other.wav"]]
+    *seen, said = outcome(script)
+    assert seen == [[False, "talk.wav"]] * 2 + [[True, "talk.wav"]] * 2 + [[True, "other.wav"]]
+    assert said == "Drop one recording at a time."
 
 
 def test_what_is_chosen_is_sent_and_nothing_else(outcome):
@@ -168,14 +171,17 @@ def test_what_is_wrong_is_said(outcome):
       seen.push((await sent()).at(-1));
       window.fetch = async () => new Response("<html>", {{ status: 502, statusText: "Bad Gateway" }});
       seen.push((await sent()).at(-1));
+      window.fetch = async () => new Response("", {{ status: 413 }});
+      seen.push((await sent()).at(-1));
       window.fetch = async () => {{ throw new TypeError("Failed to fetch"); }};
       return [...seen, (await sent()).at(-1), $("format").options.length];
     """
-    damaged, wordless, proxy, gone, formats = outcome(script)
+    damaged, wordless, proxy, newer_proxy, gone, formats = outcome(script)
     assert damaged.startswith("talk.wav ")
     assert wordless.startswith("srt needs words")
     assert proxy == "The server answers with 502 Bad Gateway."
-    assert gone == "The server cannot be reached: Failed to fetch"
+    assert newer_proxy == "The server answers with 413."  # HTTP/2 has no reason
+    assert gone.startswith("No answer: the server cannot be reached, or a chosen file has changed")
     assert formats == 13
 
 
