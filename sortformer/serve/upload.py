@@ -1,7 +1,6 @@
 """``/``: a page that sends a recording from a browser, and shows the page of its result."""
 
-import json
-from importlib.resources import files
+from importlib import resources
 
 from fastapi import Response
 
@@ -18,7 +17,11 @@ _RULES = (
 
 def page() -> Response:
     """Return the page, which runs under a strict Content-Security-Policy and in no frame of another page."""
-    extensions = {name: each.extension for name, each in FORMATS.items() if name != "html"}
-    template = (files("sortformer.serve") / "upload.html").read_text(encoding="ascii")
-    content = template.replace("{{extensions}}", json.dumps(extensions))
+    files = "\n".join(
+        f'<option value="{name}" data-extension="{each.extension}">a file: .{each.extension}'
+        f"{'' if each.turns else ', which needs a transcript'}</option>"
+        for name, each in FORMATS.items()
+    )
+    template = (resources.files("sortformer.serve") / "upload.html").read_text(encoding="ascii")
+    content = template.replace("{{files}}", files)
     return Response(content, media_type="text/html", headers={"Content-Security-Policy": _RULES})

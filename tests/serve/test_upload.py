@@ -107,11 +107,14 @@ def test_other_formats_are_saved_under_the_name_of_the_recording(outcome, server
       $("format").value = "rttm";
       const seen = [(await sent()).at(-1)];
       $("number").value = "3";
-      return [...seen, (await sent()).at(-1), await saved[0].text(), saved[1]];
+      seen.push((await sent()).at(-1), await saved[0].text(), saved[1]);
+      $("format").options[4].selected = true; // the page, to save
+      await sent();
+      return [...seen, saved.at(-1)];
     """
-    warned, said, content, name = outcome(script)
+    warned, said, content, name, page = outcome(script)
     assert warned.startswith("Warning: my talk.1.wav has 3 speakers, the maximum, and any further one is merged")
-    assert (said, name) == ("Saved.", "my talk.1.rttm")
+    assert (said, name, page) == ("Saved.", "my talk.1.rttm", "my talk.1.html")
     assert content == server.post("my talk.1.wav", WAV, response_format="rttm").text
 
 
@@ -174,15 +177,16 @@ def test_what_is_wrong_is_said(outcome):
       window.fetch = async () => new Response("", {{ status: 413 }});
       seen.push((await sent()).at(-1));
       window.fetch = async () => {{ throw new TypeError("Failed to fetch"); }};
-      return [...seen, (await sent()).at(-1), $("format").options.length];
+      seen.push((await sent()).at(-1), $("format").options.length);
+      return [...seen, $("format").selectedOptions[0].text];
     """
-    damaged, wordless, proxy, newer_proxy, gone, formats = outcome(script)
+    damaged, wordless, proxy, newer_proxy, gone, formats, needing = outcome(script)
     assert damaged.startswith("talk.wav ")
     assert wordless.startswith("srt needs words")
     assert proxy == "The server answers with 502 Bad Gateway."
     assert newer_proxy == "The server answers with 413."  # HTTP/2 has no reason
     assert gone.startswith("No answer: the server cannot be reached, or a chosen file has changed")
-    assert formats == 13
+    assert (formats, needing) == (14, "a file: .srt, which needs a transcript")
 
 
 def test_the_page_may_load_nothing_and_be_in_no_frame(server: Running):
