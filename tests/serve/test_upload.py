@@ -4,6 +4,7 @@ import io
 import json
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -187,6 +188,17 @@ def test_what_is_wrong_is_said(outcome):
     assert newer_proxy == "The server answers with 413."  # HTTP/2 has no reason
     assert gone.startswith("No answer: the server cannot be reached, or a chosen file has changed")
     assert (formats, needing) == (14, "a file: .srt, which needs a transcript")
+
+
+@pytest.mark.parametrize("browser", BROWSERS)
+def test_it_fits_a_narrow_screen_and_its_fields_are_described(browser: str, server: Running, tmp_path: Path):
+    script = """JSON.stringify([
+      document.documentElement.scrollWidth <= 320,
+      Math.min(...[...document.querySelectorAll("[type=file], select")].map((field) => field.offsetWidth)) > 200,
+      ...[..."number each clips words".split(" ")].map((id) => document.getElementById(id).labels.length),
+    ])"""
+    with driven(browser, tmp_path, width=320) as run:
+        assert json.loads(run(f"http://{server.address}/", script)["value"]) == [True, True, 2, 2, 2, 2]
 
 
 def test_the_page_may_load_nothing_and_be_in_no_frame(server: Running):
