@@ -114,7 +114,7 @@ def test_other_formats_are_saved_under_the_name_of_the_recording(outcome, server
       return [...seen, saved.at(-1)];
     """
     warned, said, content, name, page = outcome(script)
-    assert warned.startswith("Warning: my talk.1.wav has 3 speakers, the maximum, and any further one is merged")
+    assert warned.startswith("Saved. Warning: my talk.1.wav has 3 speakers, the maximum, and any further one is merged")
     assert (said, name, page) == ("Saved.", "my talk.1.rttm", "my talk.1.html")
     assert content == server.post("my talk.1.wav", WAV, response_format="rttm").text
 
