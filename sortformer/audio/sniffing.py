@@ -41,7 +41,7 @@ def begins_recording(head: bytes) -> bool:
 def _is_transport_stream(head: bytes) -> bool:
     """Return whether bytes are MPEG-TS, whose first packets may be filled up, and so be no noise."""
     starts = head[::_PACKET]
-    constant = head[:2] == head[2:4]  # samples of silence with an offset may begin so, too
+    constant = head[:4] == head[4:8]  # samples of silence with an offset may begin so, too
     return len(starts) >= _FEWEST_PACKETS and not starts.strip(b"G") and not constant
 
 

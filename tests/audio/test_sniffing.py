@@ -31,5 +31,6 @@ def test_a_broadcast_may_begin_with_silence(tmp_path: Path):
     assert len(heard) == pytest.approx(len(wave), abs=3_000)
 
 
-def test_silence_with_an_offset_is_no_broadcast():
-    assert not begins_recording(np.full(HEAD_BYTES // 2, ord("G"), "<i2").tobytes())
+@pytest.mark.parametrize("sample", ["4700", "47000000"])  # of 16 and 32 bits, as those of f32le
+def test_silence_with_an_offset_is_no_broadcast(sample: str):
+    assert not begins_recording(bytes.fromhex(sample) * (HEAD_BYTES // 4))
