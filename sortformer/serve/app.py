@@ -140,8 +140,8 @@ def _refused(request: Request, error: Exception) -> Response:
     sentence = error.detail
     if error.status_code in (404, 405):  # the path as it arrives here: proxies may change it
         sentence = (
-            f"there is no {request.method} {request.url.path}: recordings are for POST /v1/diarize, streams for the "
-            "WebSocket /v1/stream, and GET /healthz tells the server's state"
+            f"there is no {request.method} {request.url.path}: the page for browsers is at /, recordings are for POST "
+            "/v1/diarize, streams for the WebSocket /v1/stream, and GET /healthz tells the server's state"
         )
     return _sentence(error.status_code, sentence, error.headers)
 

@@ -71,7 +71,7 @@ def test_where_no_stream_is_that_is_said(server: Running, path: str, caplog: pyt
 def test_where_nothing_is_that_is_said_with_the_path(server: Running, method: str, path: str, status: int):
     answer = httpx.request(method, f"http://{server.address}{path}", timeout=60)
     assert (answer.status_code, list(answer.json())) == (status, ["error"])
-    assert answer.json()["error"].startswith(f"there is no {method} {path}: recordings are for POST /v1/diarize")
+    assert answer.json()["error"].startswith(f"there is no {method} {path}: the page for browsers is at /, ")
 
 
 def test_the_work_on_a_recording_is_waited_for_and_who_comes_meanwhile_is_told():
