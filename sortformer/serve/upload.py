@@ -16,7 +16,7 @@ _RULES = (
 
 
 def page() -> Response:
-    """Return the page, which runs under a strict Content-Security-Policy and in no frame of another page."""
+    """Return the page, which may load nothing else, send to this server only, and be in no frame of another page."""
     files = "\n".join(
         f'<option value="{name}" data-extension="{each.extension}">a file: .{each.extension}'
         f"{'' if each.turns else ', which needs a transcript'}</option>"
