@@ -133,7 +133,7 @@ function nextSaid() {
   say(`${places.indexOf(next) + 1} of ${places.length}`);
 }
 
-/** Instead of the search of the browser, which knows only visible lines; from the field, its keys are that search. */
+/** Instead of the browser's search, which knows only visible lines; Ctrl+F in the field still opens that. */
 function goToFind() {
   $("find").focus();
   $("find").select();

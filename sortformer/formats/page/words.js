@@ -2,7 +2,9 @@
 // changes who speaks longest during it; then it gets that speaker, as from words.py.
 
 const given = JSON.parse($("words").textContent); // null without a transcript
-const words = (given ?? []).map(([start, end, text, speaker]) => ({ start, end, text, origin: result.speakers.indexOf(speaker) }));
+const words = (given ?? []).map(([start, end, text, speaker]) => {
+  return { start, end, text, origin: result.speakers.indexOf(speaker) };
+});
 const formerly = speakersOf(steps.state).map((row) => row?.origin);
 
 let placed = { state: null }; // the last state whose words were placed, and the result
@@ -39,14 +41,21 @@ function folded(text) {
 function wordsAsJson(state) {
   if (!given) return {};
   const { names } = placedIn(state);
-  const listed = words.map(({ start, end, text }, at) => ({ start: start / 1000, end: end / 1000, text: text.trim(), speaker: names[at] }));
+  const listed = words.map(({ start, end, text }, at) => ({
+    start: start / 1000,
+    end: end / 1000,
+    text: text.trim(),
+    speaker: names[at],
+  }));
   return { words: listed };
 }
 
 function placedIn(state) {
   if (placed.state === state) return placed;
   const byOrigin = new Map(state.speakers.map((row) => [row.origin, row]));
-  const rows = speakersOf(state).map((row, at) => (row?.origin === formerly[at] && byOrigin.get(words[at].origin)) || row);
+  const rows = speakersOf(state).map((row, at) => {
+    return (row?.origin === formerly[at] && byOrigin.get(words[at].origin)) || row;
+  });
   const turns = indexed(state.turns);
   const byTurn = new Map();
   for (const [at, row] of rows.entries()) {
