@@ -14,6 +14,7 @@ import soundfile
 
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
+from sortformer.formats.kinds import FORMATS
 from sortformer.serve import application
 from tests.formats.opened_page import BROWSERS, driven
 from tests.serve.running import Running, running
@@ -109,7 +110,7 @@ def test_other_formats_are_saved_under_the_name_of_the_recording(outcome, server
       const seen = [(await sent()).at(-1)];
       $("number").value = "3";
       seen.push((await sent()).at(-1), await saved[0].text(), saved[1]);
-      $("format").options[4].selected = true; // the page, to save
+      $("format").querySelector("[data-extension=html]").selected = true;
       await sent();
       return [...seen, saved.at(-1)];
     """
@@ -187,7 +188,7 @@ def test_what_is_wrong_is_said(outcome):
     assert proxy == "The server answers with 502 Bad Gateway."
     assert newer_proxy == "The server answers with 413."  # HTTP/2 has no reason
     assert gone.startswith("No answer: the server cannot be reached, or a chosen file has changed")
-    assert (formats, needing) == (14, "a file: .srt, which needs a transcript")
+    assert (formats, needing) == (1 + len(FORMATS), "a file: .srt, which needs a transcript")
 
 
 @pytest.mark.parametrize("browser", BROWSERS)
