@@ -228,6 +228,29 @@ def test_from_the_end_playback_returns_to_where_the_excerpt_begins(outcome):
     assert outcome(MEETING.shift(3600.0), f"{HANDS} function test() {{ {script} }}") == 3_600_000
 
 
+def test_a_correction_leaves_the_list_where_the_user_has_scrolled_it(outcome):
+    turns = tuple(Turn(float(at), at + 0.9, f"speaker_{at % 2}") for at in range(100))
+    script = """
+      const box = $("list");
+      const whereItIs = () => {
+        drawList();
+        revealHeard();
+        return box.scrollTop;
+      };
+      select(90);
+      const seen = [whereItIs() > 0];
+      box.scrollTop = 0;
+      for (const correct of [() => rename("speaker_0", "Ada"), undo, redo]) {
+        correct();
+        seen.push(whereItIs());
+      }
+      seek(91_000);
+      return [...seen, whereItIs() > 0];
+    """
+    seen = outcome(Diarization(turns, 100.0), f"{HANDS} function test() {{ {script} }}")
+    assert seen == [True, 0, 0, 0, True]
+
+
 def test_the_speed_is_that_of_the_menu_with_another_file_too(outcome):
     script = """
       const seen = [sound.player.playbackRate];

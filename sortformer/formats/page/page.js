@@ -29,11 +29,12 @@ function revealHeard() {
   const turn = [selected, followed.turn].find(isStill) ?? turns.findLast(isHeard) ?? null;
   const box = $("list");
   const isInSight = (row) => box.scrollTop <= row && row + LINE <= box.scrollTop + box.clientHeight;
-  if (turn !== followed.turn) {
+  if (turn?.start !== followed.turn?.start) {
     followed = { turn };
     if (!isInSight(topOfHeard(turn))) revealLine(turn);
     drawList();
   }
+  followed.turn = turn; // another object, if it was corrected
   const top = topOfHeard(turn);
   if (top === undefined || top === followed.top) return;
   if (isInSight(followed.top ?? box.scrollTop) && !isInSight(top)) box.scrollTop = top - box.clientHeight / 4;
