@@ -171,6 +171,7 @@ def test_lines_are_laid_out_anew_when_the_scrollbar_or_the_width_changes(outcome
         const [first, second] = $("lines").children;
         seen.push([laid.width === $("lines").clientWidth, first.offsetHeight === second.offsetTop]);
       };
+      drawList();
       become(stateOf(steps.state.turns.slice(0, 2), steps.state.speakers));
       look();
       document.body.style.width = "900px";
