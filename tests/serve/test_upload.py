@@ -208,3 +208,4 @@ def test_the_page_may_load_nothing_and_be_in_no_frame(server: Running):
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/html; charset=utf-8")
         rules = answer.headers["content-security-policy"].split("; ")
         assert {"default-src 'none'", "connect-src 'self'", "frame-ancestors 'none'"} <= set(rules)
+        assert "media-src blob:" in rules  # the chosen recording, which a machine without sound cannot play anyway
