@@ -30,14 +30,17 @@ def test_each_place_where_something_was_said_can_be_found_and_is_played(outcome)
     ]
 
 
-def test_places_at_one_time_or_after_the_end_are_found_one_by_one(outcome):
+def test_places_at_one_time_in_overlapping_turns_or_after_the_end_are_found_one_by_one(outcome):
     script = """
       $("find").value = "a";
-      return [1, 2, 3, 4, 5].map(() => (nextSaid(), [sound.cursor, $("said").textContent]));
+      return [1, 2, 3, 4, 5, 6].map(() => (nextSaid(), [sound.cursor, $("said").textContent]));
     """
     words = [Word(*span, "a", "a") for span in ((0.0, 0.1), (0.0, 0.2), (12.0, 12.1), (13.0, 13.1))]
-    seen = outcome(Diarization((Turn(0.0, 9.0, "a"),), 10.0), f"{HANDS} function test() {{ {script} }}", words=words)
-    assert seen == [[0, "1 of 4"], [0, "2 of 4"], [10000, "3 of 4"], [10000, "4 of 4"], [0, "1 of 4"]]
+    words.append(Word(1.2, 1.3, "a", "b"))
+    recording = Diarization((Turn(0.0, 9.0, "a"), Turn(1.0, 2.0, "b")), 10.0)
+    seen = outcome(recording, f"{HANDS} function test() {{ {script} }}", words=words)
+    places = [(0, 1), (0, 2), (1200, 3), (10000, 4), (10000, 5), (0, 1)]
+    assert seen == [[ms, f"{number} of 5"] for ms, number in places]
 
 
 def test_what_is_found_may_be_written_with_other_accents_letters_and_spaces(outcome):
