@@ -14,6 +14,7 @@ from sortformer.formats import spacing
         (["OK", "。", "OK"], "OK。OK"),
         (["ก", "ำ", "x"], "กำ x"),
         (["cafe", "\u0301"], "cafe\u0301"),
+        (["", "one", "", "two"], "one two"),
     ],
 )
 def test_words_are_joined_by_a_space_in_scripts_that_have_them(texts, whole):
