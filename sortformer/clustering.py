@@ -30,6 +30,7 @@ _MOST_SAMPLES = 3000  # all pairs are compared
 _SHORTEST_VOICE_FRAMES = 8  # with less, or less than _LEAST_SHARE of all speech, it is no speaker
 _LEAST_SHARE = 0.03
 _ROUNDS = 3  # of assignments and means, as in k-means
+_EQUAL = 0.01  # means this near are those of one voice
 
 
 def by_voice(
@@ -79,8 +80,18 @@ def by_voice(
     for _ in range(_ROUNDS):
         share = shares(unit, unit_rows(means), spoken)
         means = (np.square(share) * single[:, None]).T @ unit
-    share = shares(unit, unit_rows(means), spoken)
+    share = shares(unit, _distinct(unit_rows(means)), spoken)
     return share[:, np.argsort(_arrivals(share), kind="stable")].astype(probs.dtype)
+
+
+def _distinct(means: np.ndarray) -> np.ndarray:
+    """Return means (K, D) without those that equal an earlier one.
+
+    The rounds make two clusters of one voice equal, such as one of stretches across the borders of its turns. They
+    would get half of its speech each, and neither of them enough to be heard.
+    """
+    equal = 1 - means @ means.T < _EQUAL
+    return means[~np.triu(equal, 1).any(axis=0)]
 
 
 def alone(probs: np.ndarray) -> np.ndarray:
