@@ -1,4 +1,4 @@
-"""Take docs/page.png anew, in Chromium: python docs/screenshot.py"""
+"""Take docs/page.png again, in Chromium: python docs/screenshot.py"""
 
 import shutil
 import subprocess
@@ -26,7 +26,9 @@ look(8000, 22000);
 
 
 def main() -> None:
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        raise SystemExit("the picture needs Chromium: install it, as the command chromium or google-chrome")
     audio = b64encode(RECORDING.read_bytes()).decode()
     actions = ACTIONS.replace("{audio}", audio).replace("{name}", RECORDING.name)
     with tempfile.TemporaryDirectory() as folder:
@@ -37,4 +39,5 @@ def main() -> None:
         subprocess.run([browser, *options, page.as_uri()], check=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
