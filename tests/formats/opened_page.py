@@ -115,7 +115,8 @@ def _driven(browser: str, folder: Path, options: list[str], path: str = "") -> I
                         answer = standard.loads(socket.recv(timeout=120))
                         assert "error" not in answer, answer
                         result = answer.get("result", result)
-                        event = None if answer.get("method") == event else event
+                        if result is not None and answer.get("method") == event:  # not that of the page before
+                            event = None
                     return result
 
                 yield ask
