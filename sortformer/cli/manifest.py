@@ -164,7 +164,7 @@ def voices(
     name: Annotated[str, typer.Option(help="Prefix of the speakers' names, which marks their corpus.")] = "own",
     shortest: Annotated[float, typer.Option(metavar="SECONDS", min=0.0, help="Leave out shorter segments.")] = 1.0,
     shared_names: Annotated[
-        bool, typer.Option("--shared-names", help="The same name means the same person in all recordings.")
+        bool, typer.Option("--shared-names", help="A name, but not speaker_0 etc., is one person in all recordings.")
     ] = False,
     overwrite: Overwrite = False,
 ) -> None:

@@ -15,6 +15,7 @@ from sortformer.intervals import union
 from sortformer.manifests.entry import Entry
 from sortformer.manifests.references import own_turns, regions_of
 from sortformer.manifests.tree import Tree, duration_of
+from sortformer.unnamed import is_label
 
 __all__ = ["COLUMNS", "Utterance", "from_librispeech", "voices_of", "write_bank"]
 
@@ -70,8 +71,8 @@ def voices_of(
         split: their split.
         corpus: the prefix of the speakers' names.
         shortest_s: shorter segments are omitted.
-        shared_names: a name means the same person in all recordings; else only within a recording, in all windows of
-            it, and then it is prefixed by the id of the first of these.
+        shared_names: a name, unlike a label such as ``speaker_0``, means the same person in all recordings; else only
+            within a recording, in all windows of it, and then it is prefixed by the id of the first of these.
 
     Raises:
         InputError: when an entry has no usable RTTM, or there is no such segment.
@@ -84,7 +85,8 @@ def voices_of(
         parts = ((0.0, entry.duration or math.inf),) if regions is None else union(regions)
         turns = own_turns(entry)
         for turn in Diarization(turns, last_end(turns)).alone().merge():
-            name = turn.speaker if shared_names else f"{recording}_{turn.speaker}"
+            shared = shared_names and not is_label(turn.speaker)
+            name = turn.speaker if shared else f"{recording}_{turn.speaker}"
             for first, last in parts:
                 start, end = max(turn.start, entry.offset + first), min(turn.end, entry.offset + last, length)
                 if end - start >= shortest_s:

@@ -57,6 +57,16 @@ def test_a_voice_is_one_in_all_windows_of_a_recording(tmp_path: Path):
     assert [each.speaker for each in found] == ["own_one_0.0_anna"] * 2 + ["own_one_0.0_bert"] * 2
 
 
+def test_speakers_without_a_name_are_never_shared(tmp_path: Path):
+    turns = (0, 3, "Ada"), (3, 6, "speaker_1")
+    entries = [
+        Entry(name, sound(tmp_path / f"{name}.wav", 6.0), 0, 6, truth(tmp_path / f"{name}.rttm", *turns))
+        for name in ("one", "two")
+    ]
+    found = [each.speaker for each in voices_of(entries, "train", "own", shared_names=True)]
+    assert found == ["own_Ada", "own_one_speaker_1", "own_Ada", "own_two_speaker_1"]
+
+
 def test_what_the_uem_leaves_out_is_nobodys_voice(tmp_path: Path):
     reference = truth(tmp_path / "one.rttm", (0, 5, "anna"), (5, 10, "bert"))
     uem.write(tmp_path / "one.uem", {"one": [(1, 3), (2.5, 6.5), (9.5, 10)]})
