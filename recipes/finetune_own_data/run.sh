@@ -18,12 +18,17 @@ sortformer manifest voices "$out/train.jsonl" --dev "$out/dev.jsonl" -o "$out/ba
 rm -rf "$out/turns"
 mkdir -p "$out/turns"
 python - "$recipe" "$out" "$model" << 'PREPARE'
-import json, shutil, sys
+import json, sys
+from dataclasses import replace
 from pathlib import Path
-from sortformer.manifests import read
+from sortformer.data import Recordings
+from sortformer.formats import rttm
 recipe, out, model = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-for entry in read(out / "train.jsonl"):
-    shutil.copyfile(entry.rttm, out / "turns" / f"{entry.id}.rttm")
+train = Recordings.read(out / "train.jsonl")
+for whole, parts in zip(train.references, train.parts):
+    # Each annotated part is a recording of its own, so that what is not annotated is no pause.
+    annotated = [replace(whole.crop(*part), uri=f"{whole.uri}_{number}") for number, part in enumerate(parts)]
+    rttm.write(out / "turns" / f"{whole.uri}.rttm", *annotated)
 # Absolute, as paths in a recipe are relative to its folder.
 init = str(Path(model).resolve()) if Path(model).exists() else model
 (out / "recipe.toml").write_text(recipe.read_text("utf-8").replace('"@MODEL@"', json.dumps(init, ensure_ascii=False)), "utf-8")

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from sortformer.config.train import TrainConfig
-from sortformer.formats import rttm
+from sortformer.formats import rttm, uem
 from tests.checkpoint.goldens import shared
 from tests.manifests import trees
 from tests.recipes.script import run_script
@@ -120,6 +120,7 @@ def own_data(root: Path) -> Path:
 def test_finetune_own_data(tmp_path: Path, model: Path):
     (tmp_path / "tiny.toml").write_text(TINY_RECIPE)
     given = {"DATA": own_data(tmp_path), "RECIPE": tmp_path / "tiny.toml", "MODEL": model, "DEVICE": "cpu"}
+    uem.write(tmp_path / "own/train/monday/ref.uem", {"train_monday": [(0, 5), (6, 10)]})
     run = tmp_path / "runs/finetune_own_data"
     for folder in ("turns", "before/found", "after/found"):
         found_before(run / folder)
@@ -130,6 +131,9 @@ def test_finetune_own_data(tmp_path: Path, model: Path):
     assert "baseline" not in before
     assert "Gain over the baseline" in after
     assert sorted(path.name for path in (run / "turns").iterdir()) == ["train_monday.rttm", "train_tuesday.rttm"]
+    bass, alto = (0.2, 5.0, "train_bass"), (0.2, 4.0, "train_alto")
+    parts = rttm.read(run / "turns/train_monday.rttm")
+    assert [[(turn.start, turn.end, turn.speaker) for turn in turns] for turns in parts.values()] == [[bass], [alto]]
     assert len((run / "run/log.jsonl").read_text().splitlines()) == 4  # an evaluation, two steps, and an evaluation
     first, learned, before, after = map(weights, (model, run / "run/model", run / "before/model", run / "after/model"))
     assert before == first
