@@ -30,7 +30,8 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     A reference is matched by the recording ids in it, which are file names without suffix. If it has a single id, and
     no recording has that name, it is matched by its own file name instead, unless that is an id in another reference.
     The name of a recording may be longer: ``ES2002a.Mix-Headset.wav`` matches ``ES2002a`` if no reference has the id
-    ``ES2002a.Mix-Headset``. A recording without a reference gets an entry without one.
+    ``ES2002a.Mix-Headset``, and no recording the name ``ES2002a``. A recording without a
+    reference gets an entry without one.
 
     Args:
         references: the folder (or the file) with the references, if they are elsewhere or not RTTM: in a folder the
@@ -64,7 +65,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     turns_of = cache(turns_in)  # a file may be about thousands of recordings
     drafts = []
     for path in recordings:
-        name = _known(without_white_space(path.stem), turns)
+        name = _known(without_white_space(path.stem), turns, names)
         source, alone = turns.get(name, (None, True))
         own = source if source is not None and alone and is_rttm(source) else None
         there = regions[name][0] if name in regions else None
@@ -104,11 +105,16 @@ def _each(paths: Iterable[Path], read: Callable[[Path], Value]) -> dict[Path, Va
     return found
 
 
-def _known(name: str, turns: dict[str, tuple[Path, bool]]) -> str:
-    """Return the id of a recording: the longest part of its name, up to a dot, that has a reference, else the name."""
+def _known(name: str, turns: Collection[str], names: Collection[str]) -> str:
+    """Return the id of a recording: the longest part of its name, up to a dot, that has a reference, else the name.
+
+    A part that is the name of another of the recordings (``names``) is the id of that one.
+    """
     short = name
     while short not in turns and "." in short:
         short = short.rpartition(".")[0]
+        if short in names:
+            return name
     return short if short in turns else name
 
 

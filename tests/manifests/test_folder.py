@@ -184,6 +184,14 @@ def test_a_name_with_a_microphone_goes_with_the_meeting(tmp_path: Path):
     assert [draft.entry.id for draft in from_folder(tmp_path)] == ["ES2002a", "ES2002a.part"]
 
 
+def test_a_longer_name_does_not_take_the_reference_of_another_recording(tmp_path: Path):
+    for name in ("call", "call.2"):
+        sound(tmp_path / f"{name}.wav")
+    truth(tmp_path / "call.rttm", (0, 1, "a"))
+    found = {draft.entry.id: draft.entry.rttm for draft in from_folder(tmp_path)}
+    assert found == {"call": tmp_path / "call.rttm", "call.2": None}
+
+
 def test_one_file_about_all_is_taken_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     asked = list[Path]()
 
