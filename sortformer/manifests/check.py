@@ -57,8 +57,9 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     recording, file or speaker in two splits; no recording at all. Names that only number speakers (``spk01``, ``A``)
     are assumed to mean different people in each recording. A doubt is an RTTM or UEM about one recording with another
     name, or with the turns of another: it may be the wrong file; a speaker in two turns at once: one may be somebody
-    else's; and the only window of a file, from its start, that turns go on after: its duration may be wrong. A manifest
-    without any reference is one problem, or a doubt if no manifest has any: these were made to diarize.
+    else's; two names that differ only in case: they may be one person's; and the only window of a file, from its start,
+    that turns go on after: its duration may be wrong. A manifest without any reference is one problem, or a doubt if no
+    manifest has any: these were made to diarize.
 
     Args:
         listen: decode the recordings, which finds silence, damage and copies; else only their headers are read.
@@ -71,6 +72,7 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     statistics: dict[Path, Statistics] = {}
     owner: dict[str, Path] = {}
     files: dict[bytes | tuple[Turn, ...], Path] = {}  # the first with such samples, and with such turns
+    spellings: dict[str, list[str]] = {}
     lists = [(path, read_lines(path)) for path in map(Path, manifests)]
     to_diarize = all(entry.rttm is None for _, entries in lists for entry in entries)
     for path, entries in lists:
@@ -95,6 +97,7 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
                 found.append((entry.id, f"{entry.audio} has the same audio as {other}"))
             elif len(look.own) > 1 and (other := files.setdefault(look.own, here)) != here:
                 doubts.append(Problem(path, entry.id, f"its turns are those of {other}: is the reference its own?"))
+            doubts += [Problem(path, entry.id, doubt) for doubt in _respelled(look.turns or (), spellings)]
             for what in _belongings(entry, look.turns or ()):
                 if owner.setdefault(what, path) != path:
                     found.append((entry.id, f"{what} is also in {owner[what]}"))
@@ -123,6 +126,16 @@ def _belongings(entry: Entry, turns: Sequence[Turn]) -> Iterator[str]:
     for speaker in sorted({turn.speaker for turn in turns}):
         if not _NUMBERED.fullmatch(speaker):
             yield f"the speaker {speaker!r}"
+
+
+def _respelled(turns: Sequence[Turn], spellings: dict[str, list[str]]) -> Iterator[str]:
+    """Yield speakers whose names differ only in case from another one so far; ``spellings`` has all of these."""
+    for speaker in sorted({turn.speaker for turn in turns}):
+        known = spellings.setdefault(speaker.casefold(), [])
+        if speaker not in known:
+            if known:
+                yield f"the speaker {speaker!r} is also written {known[0]!r}: is this one person?"
+            known.append(speaker)
 
 
 @dataclass(frozen=True, slots=True)

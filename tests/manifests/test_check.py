@@ -233,6 +233,21 @@ def test_recordings_of_one_turn_may_have_the_same(tmp_path: Path, entry: Entry):
     assert check([tmp_path / "m.jsonl"]).doubts == ()
 
 
+def test_two_spellings_of_a_name_are_doubted_once(tmp_path: Path):
+    def recording(name: str, *speakers: str) -> Entry:
+        turns = ((number / 4, number / 4 + 0.2, speaker) for number, speaker in enumerate(speakers))
+        reference = trees.truth(tmp_path / f"{name}.rttm", *turns)
+        return Entry(name, trees.sound(tmp_path / f"{name}.wav"), duration=1.0, rttm=reference)
+
+    write(tmp_path / "train.jsonl", [recording("one", "Ada", "bert"), recording("two", "ADA", "bert", "Ada")])
+    write(tmp_path / "test.jsonl", [recording("three", "ADA", "Bert")])
+    found = check([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], listen=False)
+    assert [(doubt.recording, doubt.what) for doubt in found.doubts] == [
+        ("two", "the speaker 'ADA' is also written 'Ada': is this one person?"),
+        ("three", "the speaker 'Bert' is also written 'bert': is this one person?"),
+    ]
+
+
 def test_a_speaker_in_two_turns_at_once_is_doubted(tmp_path: Path, entry: Entry):
     turns = (0.0, 0.6, "anna"), (0.55, 0.15, "anna"), (0.2, 0.7, "bert"), (0.5, 0.45, "bert")
     lines = [f"SPEAKER one 1 {start} {length} <NA> <NA> {name} <NA> <NA>\n" for start, length, name in turns]
