@@ -57,9 +57,10 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     recording, file or speaker in two splits; no recording at all. Names that only number speakers (``spk01``, ``A``)
     are assumed to mean different people in each recording. A doubt is an RTTM or UEM about one recording with another
     name, or with the turns of another: it may be the wrong file; a speaker in two turns at once: one may be somebody
-    else's; two names that differ only in case: they may be one person's; and the only window of a file, from its start,
-    that turns go on after: its duration may be wrong. A manifest without any reference is one problem, or a doubt if no
-    manifest has any: these were made to diarize.
+    else's; two names that differ only in case: they may be one person's; confidences of all turns, which a turn that
+    was corrected on the page does not have: it may still be the model's result; and the only window of a file, from its
+    start, that turns go on after: its duration may be wrong. A manifest without any reference is one problem, or a
+    doubt if no manifest has any: these were made to diarize.
 
     Args:
         listen: decode the recordings, which finds silence, damage and copies; else only their headers are read.
@@ -182,6 +183,8 @@ def _look(entry: Entry, listen: bool, only: bool) -> _Look:
         problems.append(str(error))
     doubts = [f"{file} is for {name!r}: does it belong to this recording?" for file, name in other_names(entry)]
     doubts += _twice_at_once(own)
+    if own and all(turn.confidence is not None for turn in own):
+        doubts.append("all of its turns have a confidence, like a result: has nobody corrected it?")
     end_s = entry.duration if only and not entry.offset else None
     if end_s is not None and whole_s is not None and end_s + SLACK_S < min(whole_s, last_end(own)):
         doubts.append(f"its file and its turns go on after its 'duration' of {end_s:.2f} s: is it meant to end there?")

@@ -233,6 +233,18 @@ def test_recordings_of_one_turn_may_have_the_same(tmp_path: Path, entry: Entry):
     assert check([tmp_path / "m.jsonl"]).doubts == ()
 
 
+def test_a_result_that_nobody_corrected_is_doubted(tmp_path: Path, entry: Entry):
+    line = "SPEAKER one 1 {} 0.3 <NA> <NA> speaker_{} {} <NA>\n"
+    for second, expected in (
+        ("0.6", ["all of its turns have a confidence, like a result: has nobody corrected it?"]),
+        ("<NA>", []),
+    ):
+        (tmp_path / "one.rttm").write_text(line.format(0.1, 0, 0.9) + line.format(0.5, 1, second))
+        write(tmp_path / "m.jsonl", [entry], overwrite=True)
+        found = check([tmp_path / "m.jsonl"])
+        assert (found.problems, [doubt.what for doubt in found.doubts]) == ((), expected)
+
+
 def test_two_spellings_of_a_name_are_doubted_once(tmp_path: Path):
     def recording(name: str, *speakers: str) -> Entry:
         turns = ((number / 4, number / 4 + 0.2, speaker) for number, speaker in enumerate(speakers))
