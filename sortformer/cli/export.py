@@ -1,6 +1,6 @@
 """``sortformer export``: turns of any origin, such as corrected results, in other formats."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from sortformer.cli.options import Formats, OutFolder, Overwrite, Regions, SkipE
 from sortformer.cli.recordings import Recording
 from sortformer.cli.results import Results
 from sortformer.errors import counted
-from sortformer.formats.gather import TURN_SUFFIXES, files_in, name_in, results_in, uem_in
+from sortformer.formats.gather import TURN_SUFFIXES, files_in, name_in, results_in, uem_in, warn_of_others
 from sortformer.formats.kinds import formats_named
 from sortformer.formats.names import check_names_files
 
@@ -59,8 +59,10 @@ def export(
         say(f"{counted(len(wanted), 'recording')} exported{skipped}")
 
 
-def _found(inputs: Iterable[Path]) -> dict[Recording, Turns]:
-    """Return the turns of each recording in files and folders."""
+def _found(inputs: Sequence[Path]) -> dict[Recording, Turns]:
+    """Return the turns of each recording in files and folders; warn of folders with turns of several kinds."""
+    for path in inputs:
+        warn_of_others(path)
     return {
         _recording(file, uri, turns): turns
         for path in inputs

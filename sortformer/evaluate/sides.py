@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sortformer.annotation import Diarization, Turn, Turns
 from sortformer.errors import InputError
-from sortformer.formats.gather import holds_turns, turns_in, uem_in
+from sortformer.formats.gather import holds_turns, turns_in, uem_in, warn_of_others
 from sortformer.intervals import Regions, clipped
 from sortformer.manifests import Entry, is_manifest, read
 from sortformer.manifests.entry import SLACK_S
@@ -42,9 +42,13 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
     Raises:
         InputError: when a path is missing or broken, or an entry whose scored parts have to be known has neither a UEM
             nor a duration, and its recording is missing, does not tell its own, or ends before the entry begins.
+
+    Warns:
+        UserWarning: when a folder has turns of several kinds.
     """
     given = None if uem is None else uem_in(Path(uem))
     if not is_manifest(path) or holds_turns(Path(path)):
+        warn_of_others(Path(path))
         return Truth(turns_in(Path(path)), given)
     entries = read(path)
     own = {entry.id: own_turns(entry) for entry in entries}

@@ -1,6 +1,7 @@
 """Turns and UEM from one file about any number of recordings, or from a folder of such files."""
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,7 +13,19 @@ from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.formats.source import read_text
 from sortformer.intervals import Regions
 
-__all__ = ["TURN_SUFFIXES", "files_in", "holds_turns", "is_rttm", "name_in", "results_in", "turns_in", "uem_in"]
+__all__ = [
+    "KINDS",
+    "TURN_SUFFIXES",
+    "files_in",
+    "holds_turns",
+    "is_rttm",
+    "name_in",
+    "results_in",
+    "turns_in",
+    "uem_in",
+    "warn_of_kinds",
+    "warn_of_others",
+]
 
 Value = TypeVar("Value")
 
@@ -110,6 +123,27 @@ _READERS: dict[str, Callable[[Path], Mapping[str, Turns]]] = {
 
 TURN_SUFFIXES = tuple(_READERS)
 """The extensions of the formats of turns, in lower case; in a folder the first that occurs is read."""
+
+
+KINDS = tuple(suffix for suffix in TURN_SUFFIXES if suffix not in (".json", ".jsonl"))
+"""Those without JSON, which beside others may be a transcript or a manifest."""
+
+
+def warn_of_others(path: Path) -> None:
+    """Warn if a folder has turns of several kinds, as :func:`turns_in` reads the first: others may be corrected."""
+    if path.is_dir():
+        there = {_suffix(file) for file in path.iterdir() if is_visible_file(file)}
+        warn_of_kinds(path, [kind for kind in KINDS if kind in there])
+
+
+def warn_of_kinds(place: Path, kinds: Sequence[str]) -> None:
+    """Warn if a place has turns of several kinds, of which the first is read."""
+    if len(kinds) > 1:
+        warnings.warn(
+            f"{place} has turns in {' and '.join(kinds)}: using only those in {kinds[0]}; for others, give a folder "
+            "without these, or convert them with `sortformer export`",
+            stacklevel=4,
+        )
 
 
 def uem_in(path: Path) -> dict[str, Regions]:

@@ -10,7 +10,7 @@ from sortformer.annotation import Diarization, Turn, last_end
 from sortformer.errors import InputError, listed
 from sortformer.formats import rttm, uem
 from sortformer.formats.folders import AUDIO_SUFFIXES
-from sortformer.formats.gather import TURN_SUFFIXES, is_rttm, turns_in
+from sortformer.formats.gather import KINDS, is_rttm, turns_in, warn_of_kinds
 from sortformer.formats.names import without_white_space
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.tree import Tree, duration_of
@@ -19,9 +19,7 @@ __all__ = ["from_folder"]
 
 Value = TypeVar("Value")
 
-# In the folder of a corpus, other JSON may be transcripts or manifests: it is read only if there is nothing else.
-_KINDS = tuple(suffix for suffix in TURN_SUFFIXES if suffix not in (".json", ".jsonl"))
-_NAMES = ", ".join(_KINDS)
+_NAMES = ", ".join(KINDS)
 
 
 def from_folder(folder: str | Path, references: str | Path | None = None) -> list[Draft]:
@@ -120,13 +118,8 @@ def _known(name: str, turns: Collection[str], names: Collection[str]) -> str:
 
 def _kind(place: Path) -> str:
     """Return the extension of the references in a folder: the first kind that occurs, else JSON; warn of others."""
-    there = [kind for kind in _KINDS if place.is_dir() and Tree.of(place, {kind}).files]
-    if len(there) > 1:  # RTTM beside a manifest in the folder is what it was before it was corrected elsewhere
-        warnings.warn(
-            f"{place} has references in {' and '.join(there)}: using only those in {there[0]}; for others, give a "
-            "folder without these, or convert them with `sortformer export`",
-            stacklevel=3,
-        )
+    there = [kind for kind in KINDS if place.is_dir() and Tree.of(place, {kind}).files]
+    warn_of_kinds(place, there)  # RTTM beside a manifest in the folder is what it was before it was corrected elsewhere
     return there[0] if there else ".json"
 
 

@@ -116,6 +116,14 @@ def test_a_file_knows_the_spaces_that_rttm_cannot_write(cli: Cli, said: Path, tm
     assert turns_in(tmp_path / "out").keys() == {"my_talk"}
 
 
+def test_of_a_folder_with_several_formats_it_says_which_is_read(cli: Cli, corrected: Path):
+    documents.write(corrected.with_suffix(".json"), TALK)
+    assert cli("export", corrected.parent, "-f", "csv").err == ""
+    eaf.write(corrected.with_suffix(".eaf"), TALK)
+    outcome = cli("export", corrected.parent, "-f", "csv")
+    assert f"warning: {corrected.parent} has turns in .rttm and .eaf: using only those in .rttm; " in outcome.err
+
+
 def test_several_recordings_are_in_one_file_or_in_a_folder(cli: Cli, corrected: Path, tmp_path: Path):
     corrected.with_name("quiet.rttm").touch()
     outcome = cli("export", corrected.parent, "-f", "txt")
