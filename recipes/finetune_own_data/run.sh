@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# From a folder of audio and RTTM, TextGrids or STM to a model fine-tuned on it, scored beside the model it started from.
+# From a folder of audio and RTTM, TextGrids or EAF to a model fine-tuned on it, scored beside the model it started from.
 set -euo pipefail
-data=${DATA:?set DATA to a folder with train, dev and test, each recordings with RTTM, TextGrids or STM}
+data=${DATA:?set DATA to a folder with train, dev and test, each recordings with RTTM, TextGrids or EAF}
 recipe=${RECIPE:-$(dirname "$0")/recipe.toml}
 out=${OUT:-runs/finetune_own_data}
 device=${DEVICE:-auto}
