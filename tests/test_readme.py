@@ -11,10 +11,12 @@ import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from onnxruntime.quantization import quantize_dynamic
 
+from sortformer.annotation import Diarization, Turn
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.onnx_export import write_onnx
 from sortformer.config.postprocess import PostprocessConfig
@@ -30,7 +32,7 @@ from tests.processes import started
 ROOT = Path(__file__).resolve().parents[1]
 README, CONTRIBUTING = ROOT / "README.md", ROOT / "CONTRIBUTING.md"
 SERVING, COMING, NVIDIA, ONNX = (ROOT / "docs" / f"{name}.md" for name in ("serving", "coming_from", "nvidia", "onnx"))
-MECHANISMS, COMMANDS = ROOT / "docs" / "mechanisms.md", ROOT / "docs" / "command_line.md"
+MECHANISMS, COMMANDS, TALK = (ROOT / "docs" / f"{name}.md" for name in ("mechanisms", "command_line", "talk_time"))
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 EMBEDDED = ROOT / "sortformer" / "weights" / "model.safetensors"
 
@@ -68,6 +70,29 @@ def test_the_python_runs(checkout: Path, page: Path):
     done = subprocess.run([sys.executable, "-c", program], cwd=checkout, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout
+
+
+@with_weights
+def test_talk_time_is_counted_as_its_page_says(checkout: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(checkout)
+    page: dict[str, Any] = {}
+    exec(blocks(TALK, "python")[0], page)
+    turns = [Turn(0, 5, "Ada"), Turn(2, 3, "Bob"), Turn(4.5, 6, "Bob"), Turn(6.4, 7, "Bob"), Turn(8, 9, "Ada")]
+    talks = [Diarization(tuple(turns), 10, "talk").merge(0.5), Diarization((), 10, "silence")]
+    columns = ["talk", "turns", "mean", "longest", "share"]
+    told = page["talk"](talks)[columns].to_dict("index")
+    assert told == {
+        ("talk", "Ada"): dict(zip(columns, (6.0, 2, 3.0, 5.0, 6 / 9.5), strict=True)),
+        ("talk", "Bob"): dict(zip(columns, (3.5, 2, 1.75, 2.5, 3.5 / 9.5), strict=True)),
+    }
+    assert page["taken"](talks[0]).values.tolist() == [
+        ["Bob", "Ada", -3.0, True],
+        ["Bob", "Ada", -0.5, False],
+        ["Ada", "Bob", 1.0, False],
+    ]
+    talk, silence = page["taking"](talks).to_dict("records")
+    assert talk == {"silence": 2, "overlap": 1.5, "changes": 2, "offset": 0.25, "interrupting": 1, "within": 1}
+    assert (silence["silence"], silence["overlap"], silence["changes"]) == (10, 0, 0)
 
 
 def write_graph(path: Path) -> None:
