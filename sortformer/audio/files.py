@@ -12,7 +12,7 @@ from sortformer.audio.decoder import Decoder, NotDecodable
 from sortformer.audio.ffmpeg import FfmpegDecoder
 from sortformer.audio.libsndfile import LibsndfileDecoder
 from sortformer.errors import InputError, refusal
-from sortformer.formats.names import in_unicode
+from sortformer.formats.names import composed, in_unicode
 
 __all__ = ["can_be_read_again", "decoder", "file_in", "is_file", "name_of", "uri_of"]
 
@@ -56,7 +56,7 @@ def uri_of(source: Any) -> str:
     """Return the id of a recording: the ``uri`` of a mapping, or its file's name without extension, or ``audio``."""
     if isinstance(source, Mapping):
         return str(source.get("uri") or uri_of(file_in(source)))
-    return in_unicode(Path(_path_in(source) or "").stem) or "audio"
+    return composed(in_unicode(Path(_path_in(source) or "").stem)) or "audio"
 
 
 @contextlib.contextmanager

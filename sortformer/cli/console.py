@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from sortformer.errors import SortformerError, refusal
-from sortformer.formats.names import in_unicode
+from sortformer.formats.names import composed, in_unicode
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -72,7 +72,7 @@ def show_warning(
 
 def named(message: str, name: str) -> str:
     """Return a message with the recording's name in front, unless it contains the name."""
-    return message if in_unicode(name) in in_unicode(message) else f"{name}: {message}"
+    return message if composed(in_unicode(name)) in composed(in_unicode(message)) else f"{name}: {message}"
 
 
 def without_folder(message: str, path: str) -> str:

@@ -43,6 +43,7 @@ from sortformer.config.channel import EACH, check_speakers
 from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
 from sortformer.formats.kinds import formats_named
+from sortformer.formats.names import composed
 
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization
@@ -148,7 +149,7 @@ def diarize(
                 postprocess=settings,
                 progress=progress,
             )
-            return replace(result, uri=recording.name).shift(recording.offset_s)
+            return replace(result, uri=composed(recording.name)).shift(recording.offset_s)
 
         return job
 

@@ -1,7 +1,6 @@
 """Output of results: to stdout, or into a folder, with one file per recording and format."""
 
 import sys
-import unicodedata
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from sortformer.cli.recordings import Recording, namesakes
 from sortformer.cli.transcripts import Transcripts
 from sortformer.errors import InputError, refusal
 from sortformer.formats.kinds import FORMATS, WORDY
-from sortformer.formats.names import without_white_space
+from sortformer.formats.names import composed, without_white_space
 from sortformer.formats.write import check_folder, ignores_case, write_text
 from sortformer.intervals import Regions, clipped
 
@@ -42,7 +41,7 @@ def say_as_in_rttm(*names: str) -> None:
     """Report which of these names, of recordings and speakers, RTTM writes differently."""
     for name in names:
         written = without_white_space(name)
-        if written != unicodedata.normalize("NFC", name):
+        if written != composed(name):
             say(f"note: {name!r} is written as {written!r} in RTTM, which allows no white space or control characters")
 
 

@@ -1,7 +1,6 @@
 """The transcripts of ``--words``, and the speakers of their words."""
 
 import re
-import unicodedata
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +11,7 @@ from sortformer.cli.recordings import Recording
 from sortformer.errors import InputError
 from sortformer.formats import ctm, transcript
 from sortformer.formats.folders import AUDIO_SUFFIXES
+from sortformer.formats.names import composed
 from sortformer.intervals import Regions, clipped
 from sortformer.timed_words import timed_words
 from sortformer.words import Word, assign_speakers, check_words
@@ -76,11 +76,11 @@ class Transcripts:
         names = [recording.name]
         if isinstance(recording.source, Path) and not recording.is_window():
             names.append(recording.source.name)  # whisper.cpp writes talk.wav.json for talk.wav
-        for name in map(_composed, names):
+        for name in map(composed, names):
             for suffix in transcript.SUFFIXES:
                 if name + suffix in self._folder:
                     return self._folder[name + suffix]
-        if (path := self._with_more(_composed(recording.name))) is not None:
+        if (path := self._with_more(composed(recording.name))) is not None:
             return path
         kinds = " or ".join(f"{recording.name}{suffix}" for suffix in transcript.SUFFIXES)
         raise InputError(f"{self.path} has no {kinds}: --words needs a transcript of each recording")
@@ -97,9 +97,4 @@ class Transcripts:
     @cached_property
     def _folder(self) -> Mapping[str, Path]:
         """The files of the folder by composed name, with lower-case suffixes."""
-        return {_composed(path.stem + path.suffix.lower()): path for path in self.path.iterdir() if path.is_file()}
-
-
-def _composed(name: str) -> str:
-    """Return a name in Unicode's NFC: some file systems decompose letters with diacritics, and others do not."""
-    return unicodedata.normalize("NFC", name)
+        return {composed(path.stem + path.suffix.lower()): path for path in self.path.iterdir() if path.is_file()}

@@ -15,6 +15,7 @@ __all__ = [
     "check_names_files",
     "check_path",
     "check_person",
+    "composed",
     "in_unicode",
     "one_line",
     "renamed",
@@ -31,10 +32,14 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 def without_white_space(name: str) -> str:
     """Return the name with each run of white space as ``_``; RTTM separates by white space and has no escaping.
 
-    Control characters count as white space. The result is in Unicode's NFC: some file systems decompose letters with
-    diacritics in file names, and the two forms of one name would not match.
+    Control characters count as white space. The result is ``composed``.
     """
-    return "_".join(_parts(unicodedata.normalize("NFC", name))) or "_"
+    return "_".join(_parts(composed(name))) or "_"
+
+
+def composed(name: str) -> str:
+    """Return a name in Unicode's NFC, as keyboards type it: some systems decompose the letters of file names."""
+    return unicodedata.normalize("NFC", name)
 
 
 def one_line(name: str) -> str:

@@ -206,6 +206,7 @@ def test_the_audio_of_a_dataset_is_taken_by_the_name_of_its_file():
     np.testing.assert_array_equal(audio.read(row), audio.read(row["array"], 8_000))
     assert uri_of(row) == "one"
     assert uri_of(row | {"path": None}) == "audio"
+    assert uri_of(row | {"path": "u\N{COMBINING DIAERESIS}.mp3"}) == "\N{LATIN SMALL LETTER U WITH DIAERESIS}"
 
 
 def test_the_audio_of_a_dataset_may_be_a_decoder():

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -156,6 +157,18 @@ def test_a_recording_may_be_given_its_name(
     outcome = cli("diarize", wav, make("other.wav"), "--uri", "x", "--model", model)
     assert (outcome.code, outcome.out) == (1, "")
     assert outcome.errors == ["--uri, --start and --end are for one recording, not 2: use a manifest"]
+
+
+def test_the_id_of_a_recording_is_composed_whatever_its_file_is(cli: Cli, model: Path, make: Callable[..., Path]):
+    name = "Sitzung mit J\N{LATIN SMALL LETTER O WITH DIAERESIS}rg"
+    wav = make(f"{unicodedata.normalize('NFD', name)}.wav")
+    outcome = cli("diarize", wav, "--model", model, "--num-speakers", 3, "-o", wav.parent / "out", "-f", "json,csv")
+    out = wav.parent / "out" / wav.stem
+    assert json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))["uri"] == name
+    assert out.with_suffix(".csv").read_text(encoding="utf-8").splitlines()[1].startswith(f"{name},")
+    assert [line for line in outcome.err.splitlines() if line.startswith("warning")] == [
+        f"warning: {wav.stem}: asked for 3 speakers, but found only 2"
+    ]
 
 
 def test_a_keyboard_is_not_a_recording(cli: Cli, monkeypatch: pytest.MonkeyPatch):
