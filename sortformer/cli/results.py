@@ -37,12 +37,17 @@ def check_out(out: Path, overwrite: bool, *, folder: bool = False, source: str |
     check_folder(out.parent)
 
 
-def say_as_in_rttm(*names: str) -> None:
-    """Report which of these names, of recordings and speakers, RTTM writes differently."""
+def say_as_in_rttm(*names: str) -> bool:
+    """Report the first of these names, of recordings and speakers, that RTTM writes differently, if there is one."""
     for name in names:
         written = without_white_space(name)
         if written != composed(name):
-            say(f"note: {name!r} is written as {written!r} in RTTM, which allows no white space or control characters")
+            say(
+                f"note: {name!r} is written as {written!r} in RTTM, which allows no white space or control characters; "
+                "likewise other names"
+            )
+            return True
+    return False
 
 
 @dataclass(slots=True)
@@ -64,6 +69,7 @@ class Results:
     transcripts: Path | None = None
     regions: Mapping[str, Regions] | None = None
     _transcripts: Transcripts | None = field(init=False, repr=False)
+    _noted: bool = field(default=False, init=False, repr=False)
 
     def __post_init__(self) -> None:
         chosen = {name: FORMATS[name] for name in self.formats}
@@ -154,8 +160,8 @@ class Results:
             words = self._transcripts.words(recording, whole, regions)  # by all turns, even outside of regions
         if warned is not None:
             result = result.warned(without_folder(each, recording.path) for each in warned)
-        if "rttm" in formats:
-            say_as_in_rttm(recording.name, *result.speakers)
+        if "rttm" in formats and not self._noted:  # once a run: hundreds of notes would hide warnings
+            self._noted = say_as_in_rttm(recording.name, *result.speakers)
         for name in formats:
             format = FORMATS[name]
             if self.folder is not None:

@@ -199,11 +199,14 @@ def test_a_recording_whose_header_has_no_duration_is_heard_as_long_as_the_manife
     assert len(Recording(piped, "piped", 0.0, 2.0).heard()["audio"]["waveform"]) == 32_000
 
 
-def test_white_space_in_the_name_of_a_speaker_is_said(capfd: pytest.CaptureFixture[str]):
+def test_white_space_in_the_name_of_a_speaker_is_said_once(capfd: pytest.CaptureFixture[str]):
     recording = Diarization((Turn(0, 1, "the chair"),), 2, "talk")
-    Results(None, ("rttm",)).write(Recording(Path("talk.wav"), "talk"), recording, ("rttm",))
+    results = Results(None, ("rttm",))
+    for name in ("talk", "my talk"):
+        results.write(Recording(Path(f"{name}.wav"), name), recording, ("rttm",))
     assert capfd.readouterr().err == (
-        "note: 'the chair' is written as 'the_chair' in RTTM, which allows no white space or control characters\n"
+        "note: 'the chair' is written as 'the_chair' in RTTM, which allows no white space or control characters; "
+        "likewise other names\n"
     )
 
 
