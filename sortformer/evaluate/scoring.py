@@ -193,6 +193,6 @@ def _check_same(
         )
     if extra := [uri for uri in others if uem is None or uri in uem]:
         raise InputError(
-            f"missing in {reference}: {listed(extra)} of {hypothesis}; add references (the first argument), or give a "
-            "UEM of what to score"
+            f"missing in {reference}: {listed(extra)} of {hypothesis}; add references (the first argument), copy the "
+            "results that have one to a folder of their own, or give a UEM of what to score"
         )

@@ -170,7 +170,7 @@ def test_a_recording_on_one_side_only_is_refused(folders):
     (folders[1] / "two.rttm").unlink()
     with pytest.raises(InputError, match=r"missing in .*hyp: 'two' of"):
         score(*folders)
-    with pytest.raises(InputError, match=r"missing in .*: 'two' of .*; add references \(the first argument\)"):
+    with pytest.raises(InputError, match=r"missing in .*: 'two' of .*; add references \(the first argument\), copy"):
         score(*folders[::-1])
     with pytest.raises(
         InputError, match=r"missing in .*: 'two' .*; an empty file in a folder, as `diarize -o` writes it, means"
