@@ -10,7 +10,7 @@ model=${MODEL:-embedded}
 for split in train dev test; do
     sortformer manifest folder "$data/$split" --reference "$data/$split" -o "$out/$split.jsonl" --overwrite
 done
-sortformer manifest check "$out/train.jsonl" "$out/dev.jsonl" "$out/test.jsonl"
+sortformer manifest check "$out/train.jsonl" "$out/dev.jsonl" "$out/test.jsonl" || [ -n "${GO_ON:-}" ]
 
 # Conversations are simulated from stretches of a single speaker, with the turn-taking of your references.
 sortformer manifest voices "$out/train.jsonl" --dev "$out/dev.jsonl" -o "$out/bank" --overwrite ${SHARED_NAMES:+--shared-names}
