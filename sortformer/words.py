@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
+from sortformer.formats import json
 from sortformer.formats.names import without_white_space
 from sortformer.formats.spacing import words_in
 from sortformer.intervals import Regions, union
@@ -63,7 +66,8 @@ def assign_speakers(
             milliseconds, and with its ``tokens``, if any, joined to words. If none of these has words, the transcript's
             own ``words`` (OpenAI) or ``word_segments`` (WhisperX) are used, if there are any.
             Words of several channels (``channel``, 1 or A for the first, as in a CTM) are those of ``channel_1`` and
-            so on if these are the speakers; they are returned channel by channel.
+            so on if these are the speakers; they are returned channel by channel. The words of our own JSON keep their
+            speakers, such as that of their channel, unless the turns differ from those in it in who speaks then.
         within: regions (start, end) in seconds, such as those of a UEM: words whose middle is in none are left out.
             A middle at a border is in the region that ends there, so that of adjoining windows one has the word.
 
@@ -86,6 +90,7 @@ def assign_speakers(
     said, backwards = timed_words(words, diarization.duration)
     names = set(map(without_white_space, diarization.speakers))
     said = [(start, end, _unnamed(text, names)) for start, end, text in said]
+    before, owners = _result_with(words, len(said))
     if diarization.turns and not said:
         warnings.warn(f"no words were given for {diarization.uri}, which has speech", stacklevel=2)
     if backwards:
@@ -96,12 +101,19 @@ def assign_speakers(
         )
     if within is not None:
         regions, all_said = union(within), said
-        said = [word for word in said if _middle_in(regions, word)]
+        inside = [_middle_in(regions, word) for word in said]
+        said, owners = list(compress(said, inside)), list(compress(owners, inside))
         if all_said and not said:
             warnings.warn(
                 f"none of the {len(all_said)} words lies in the selected regions of {diarization.uri}", stacklevel=2
             )
     found, crossed = _attributed(said, diarization)
+    if before is not None:
+        gone = {*before.speakers} - {*diarization.speakers}
+        found = [
+            now._replace(speaker=owner) if then.speaker == now.speaker and owner not in (None, *gone) else now
+            for then, now, owner in zip(_attributed(said, before)[0], found, owners, strict=True)
+        ]
     late = sum(word.start > diarization.duration + SLACK_S for word in found)
     if late:
         warnings.warn(
@@ -135,6 +147,15 @@ def _by_channel(words: Any, diarization: Diarization) -> dict[str, list[Any]]:
         )
         return {}
     return {name: found[name] for name in _SPEAKERS.values() if name in found}
+
+
+def _result_with(words: Any, count: int) -> tuple[Diarization | None, list[str | None]]:
+    """Return the result in our own JSON and the speakers of its words; nothing if it has not so many or is another."""
+    listed = words.get("words") if isinstance(words, Mapping) and "schema_version" in words else None
+    if isinstance(listed, list) and len(listed) == count and all(isinstance(word, dict) for word in listed):
+        with suppress(InputError):  # another program's document may have such a key
+            return json.of_document(words), [word.get("speaker") for word in listed]
+    return None, []
 
 
 def _unnamed(text: str, names: set[str]) -> str:

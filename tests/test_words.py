@@ -1,6 +1,7 @@
 """Words and their speakers: the speaker with most common time, and the nearest one in silence."""
 
 import math
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer import Diarization, InputError, Turn, assign_speakers
-from sortformer.formats import ctm, subtitles
+from sortformer.formats import ctm, json, subtitles
 from tests.strategies import diarizations
 
 TICKS = 100  # a second, the grid of the strategy
@@ -189,6 +190,31 @@ def test_channels_that_are_numbered_otherwise_are_noticed(channels: tuple[str, s
     ) as warned:
         assert {word.speaker for word in assign_speakers(words, CALL)} == {"channel_1"}
     assert warned[0].filename == __file__
+
+
+def test_words_of_channels_keep_their_speakers_when_our_json_is_read_again():
+    (words,) = ctm.parse(OVERLAP.format(*"12")).values()
+    said = assign_speakers(words, CALL)
+    for result in (CALL, replace(CALL, turns=CALL.turns[:1]), replace(CALL, turns=())):
+        written = assign_speakers(words, result)
+        assert assign_speakers(json.document(result, written), result) == written
+    named = CALL.relabel({"channel_2": "Ada"})
+    corrected = [word._replace(speaker="Ada") if word.speaker == "channel_2" else word for word in said]
+    document = json.document(named, corrected)
+    assert assign_speakers(document, named) == corrected
+    assert assign_speakers(document, named, within=[(2.3, 7)]) == corrected[1:]
+    assert {word.speaker for word in assign_speakers(document, CALL)} == {"channel_1"}  # who knows no Ada
+    foreign = {**document, "schema_version": "2.9"}
+    assert {word.speaker for word in assign_speakers(foreign, named)} == {"channel_1"}
+
+
+def test_words_of_our_json_follow_corrected_turns_and_other_labels():
+    """Labels of another run may be those of other people."""
+    before = Diarization((Turn(0, 2, "speaker_0"), Turn(2, 4, "speaker_1")), 4)
+    document = json.document(before, assign_speakers([(0.5, 1, "so"), (2.5, 3, "yes")], before))
+    for turns in ((Turn(0, 4, "speaker_1"),), (Turn(0, 2, "speaker_1"), Turn(2, 4, "speaker_0"))):
+        result = Diarization(turns, 4)
+        assert [word.speaker for word in assign_speakers(document, result)] == [turns[0].speaker, turns[-1].speaker]
 
 
 def test_words_outside_of_what_is_asked_for_are_left_out_and_the_others_keep_their_speakers():

@@ -16,7 +16,7 @@ keys; a key whose meaning changes needs a new version.
 import json
 import os
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from sortformer.formats.source import read_text
 from sortformer.formats.write import write_text
 from sortformer.json_values import json_lines, json_object, number_of, text_of, whole_number_of
 
-__all__ = ["SCHEMA_VERSION", "document", "format", "parse", "parse_lines", "read", "turns", "write"]
+__all__ = ["SCHEMA_VERSION", "document", "format", "of_document", "parse", "parse_lines", "read", "turns", "write"]
 
 SCHEMA_VERSION = 1
 
@@ -113,15 +113,16 @@ def parse(text: str, source: str = "JSON") -> Diarization:
     Raises:
         InputError: with the source, when it is not JSON, has another schema version, or a value is missing or wrong.
     """
-    return _checked(json_object(text, source, "a diarization"), source)
+    return of_document(json_object(text, source, "a diarization"), source)
 
 
 def parse_lines(text: str, source: str = "JSON") -> list[Diarization]:
     """Return the diarizations in documents as JSON lines; errors as for :func:`parse`."""
-    return json_lines(text, source, "a diarization", lambda found: _checked(found, "it"))
+    return json_lines(text, source, "a diarization", lambda found: of_document(found, "it"))
 
 
-def _checked(found: dict[str, Any], source: str) -> Diarization:
+def of_document(found: Mapping[str, Any], source: str = "JSON") -> Diarization:
+    """Return the diarization in a document as plain values; errors as for :func:`parse`."""
     if "schema_version" not in found:
         raise InputError(f"{source} is not a diarization: it has no schema_version")
     version = found["schema_version"]
@@ -134,7 +135,7 @@ def _checked(found: dict[str, Any], source: str) -> Diarization:
         raise InputError(f"{source} is not a diarization: {reason}") from error
 
 
-def _recording(found: dict[str, Any]) -> Diarization:
+def _recording(found: Mapping[str, Any]) -> Diarization:
     turns = tuple(
         Turn(
             number_of(turn["start"], "start"),
