@@ -43,8 +43,8 @@ def opened_in(browser: str, folder: Path, width: int = 1280, high_contrast: bool
             appended = f"""
 <script>
 {script}
-const failed = new Promise((end) => addEventListener("error", (event) => end(String(event.message))));
-const outcome = Promise.race([failed, (async () => test())().catch(String)]).then(JSON.stringify);
+const failed = new Promise((_, fail) => addEventListener("error", (event) => fail(Error(event.message))));
+const outcome = Promise.race([failed, (async () => test())()]).then(JSON.stringify);
 </script>
 """
             page.write_text(html.format(recording, words, comparison=comparison) + appended, encoding="utf-8")
@@ -115,6 +115,7 @@ def _driven(browser: str, folder: Path, options: list[str], path: str = "") -> I
                         answer = standard.loads(socket.recv(timeout=120))
                         assert "error" not in answer, answer
                         result = answer.get("result", result)
+                        assert "exceptionDetails" not in (result or ()), result  # of a script that failed
                         if result is not None and answer.get("method") == event:  # not that of the page before
                             event = None
                     return result

@@ -76,7 +76,7 @@ def outcome(request: pytest.FixtureRequest, server: Running, tmp_path_factory) -
     with driven(request.param, tmp_path_factory.mktemp("browser")) as run:
 
         def opened(script: str) -> Any:
-            asked = f"(async () => {{ {HANDS} {script} }})().catch(String).then(JSON.stringify)"
+            asked = f"(async () => {{ {HANDS} {script} }})().then(JSON.stringify)"
             return json.loads(run(f"http://{server.address}/", asked)["value"])
 
         yield opened
