@@ -15,6 +15,7 @@ from typing import Any
 from sortformer.annotation import Diarization
 from sortformer.formats import json
 from sortformer.formats.passages import Said, passages, texts
+from sortformer.formats.spacing import joined
 from sortformer.formats.svg import COLOURS
 from sortformer.formats.write import write_text
 
@@ -61,11 +62,14 @@ def format(
 
 def _spaced(words: Iterable[Said]) -> list[tuple[int, int, str, str | None]]:
     """Return each word's start and end in milliseconds, its text with the space before it, and its speaker."""
-    return [
-        (round(1000 * start), round(1000 * end), text if at else f" {text.lstrip()}", speaker)
-        for passage in passages(words)
-        for at, ((start, end, _, speaker), text) in enumerate(zip(passage, texts(passage), strict=True))
-    ]
+    found, before = list[tuple[int, int, str, str | None]](), " "
+    for passage in passages(words):
+        first, *others = texts(passage)
+        first = joined((before, first.lstrip()))[len(before) :]  # a pause is no space in Chinese
+        for (start, end, _, speaker), text in zip(passage, (first, *others), strict=True):
+            found.append((round(1000 * start), round(1000 * end), text, speaker))
+        before = passage[-1][2]
+    return found
 
 
 def _inert(document: str) -> str:

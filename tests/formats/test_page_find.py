@@ -58,6 +58,20 @@ def test_what_is_found_may_be_written_with_other_accents_letters_and_spaces(outc
     assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}", words=words) == [0, 0, 2, 3, 5, 6]
 
 
+def test_what_is_said_with_a_pause_is_found_with_a_space_only_where_the_script_has_one(outcome):
+    script = """
+      return ["今日は元気", "สวัสดีครับ", "so then", "気 OK", "then今"].map((text) => {
+        $("find").value = text;
+        nextSaid();
+        return $("said").textContent;
+      });
+    """
+    said = ["今日は", "元気", "OK", "so", "then", "今", "สวัสดี", "ครับ"]
+    words = [Word(2.0 * at, 2.0 * at + 0.5, text, "a") for at, text in enumerate(said)]
+    seen = outcome(Diarization((Turn(0.0, 20.0, "a"),), 20.0), f"{HANDS} function test() {{ {script} }}", words=words)
+    assert seen == ["1 of 1"] * 4 + ['Nobody says "then今" within a turn.']
+
+
 def test_find_keeps_the_focus_until_escape_and_leaves_enter_to_who_composes_letters(outcome):
     script = """
       $("find").focus();
