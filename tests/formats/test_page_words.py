@@ -347,6 +347,23 @@ def test_without_a_transcript_there_are_no_words(outcome):
     assert outcome(silent, f"{HANDS} function test() {{ {script} }}", words=words) == [None] * 7
 
 
+def test_words_that_have_no_turn_are_shown_until_one_is_added_where_they_are(outcome):
+    script = """
+      const shown = () => [$("unassigned").checkVisibility(), $("unassigned").textContent.trim()];
+      const seen = [shown()];
+      $("unassigned").children[3].click();
+      seen.push(sound.cursor);
+      addTurn();
+      seen.push(shown(), textOf(steps.state.turns[0]).length);
+      undo();
+      return [...seen, shown()];
+    """
+    words = [word._replace(speaker=None) for word in SAID]
+    seen = outcome(replace(MEETING, turns=()), f"{HANDS} function test() {{ {script} }}", words=words)
+    text = "Good morning. Hello, Ada so yes <b>no"
+    assert seen == [[True, text], 2500, [False, ""], len(text), [True, text]]
+
+
 def test_words_are_joined_as_in_text(outcome):
     texts = ["今日は", "元気", "?", "OK", "then"]
     words = [Word(0.6 + at / 10, 0.65 + at / 10, text, "speaker_0") for at, text in enumerate(texts)]

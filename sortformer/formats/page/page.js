@@ -50,6 +50,7 @@ function refresh() {
   $("about").textContent = `${clock(limit).slice(0, -4)}, ${speakers.length} speaker${speakers.length === 1 ? "" : "s"}, ` +
     `${turns.length} turn${turns.length === 1 ? "" : "s"}`;
   $("nobody").hidden = turns.length > 0 || comparison !== null;
+  $("unassigned").replaceChildren(...(turns.length ? [] : words.map(unassignedWord)));
   $("unsaved").hidden = steps.state === steps.saved;
   $("undo").disabled = !steps.past.length;
   $("redo").disabled = !steps.future.length;
@@ -80,6 +81,13 @@ function warningLine(sentence) {
   const line = document.createElement("p");
   line.textContent = `Warning: ${sentence}`;
   return line;
+}
+
+/** A word of a transcript without turns: a click on it plays it, and a turn can be added there. */
+function unassignedWord(word) {
+  const span = cell("word", word.text);
+  span.onclick = () => hear(word.start, word.end);
+  return span;
 }
 
 function nameField() {
