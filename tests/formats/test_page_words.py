@@ -339,8 +339,15 @@ def test_a_second_click_pauses_at_the_word_so_that_the_turn_can_be_split_there(o
 
 
 def test_without_a_transcript_there_are_no_words(outcome):
-    script = f"{SHOWN} return [texts, $('find').checkVisibility(), 'words' in JSON.parse(asJson(result, steps.state))];"
-    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [[None] * 4, False, False]
+    script = f"""
+      {SHOWN}
+      const help = document.querySelector("details");
+      help.open = true;
+      const told = help.innerText.includes("words");
+      return [texts, $("find").checkVisibility(), told, "words" in JSON.parse(asJson(result, steps.state))];
+    """
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}") == [[None] * 4, False, False, False]
+    assert outcome(MEETING, f"{HANDS} function test() {{ {script} }}", words=SAID)[1:] == [True, True, True]
     silent = replace(MEETING, turns=())
     script = "return JSON.parse(asJson(result, steps.state)).words.map((word) => word.speaker);"
     words = [word._replace(speaker=None) for word in SAID]

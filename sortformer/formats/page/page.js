@@ -137,7 +137,7 @@ function wire() {
   $("speaker").onchange = onSpeaker;
   $("start").onchange = ({ target }) => changeSelected({ start: parsedClock(target.value) });
   $("end").onchange = ({ target }) => changeSelected({ end: parsedClock(target.value) });
-  $("finding").hidden = !words.length;
+  for (const part of document.querySelectorAll(".with-words")) part.hidden = !words.length;
   $("speed").onchange = takeSpeed;
   $("threshold").oninput = redraw;
   $("position").oninput = ({ target }) => look(Number(target.value));
