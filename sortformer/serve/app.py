@@ -92,7 +92,7 @@ def application(
     @app.head("/", include_in_schema=False)  # HTTP requires HEAD wherever there is GET
     @app.get("/", include_in_schema=False)
     async def upload() -> Response:
-        return page()
+        return page(recordings.most_bytes)
 
     @app.post("/v1/diarize", openapi_extra={"requestBody": REQUEST_BODY}, responses=RESPONSES, response_class=Response)
     async def diarize(request: Request) -> Response:

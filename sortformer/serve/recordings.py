@@ -21,7 +21,7 @@ from sortformer.formats.kinds import FORMATS
 from sortformer.heard import report
 from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, asked
 from sortformer.serve.options import LONGEST_CLIP_S, check_clip
-from sortformer.serve.refusals import STOPPING, later
+from sortformer.serve.refusals import STOPPING, later, too_large
 from sortformer.serve.warned import warned
 from sortformer.words import Word, assign_speakers
 
@@ -167,7 +167,7 @@ class Recordings:
         length = request.headers.get("content-length", "")
         left = self.most_bytes
         if length.isdecimal() and int(length) > left:
-            raise self._too_large()
+            raise too_large(self.most_bytes)
 
         async def receive() -> Message:
             nonlocal left
@@ -178,13 +178,10 @@ class Recordings:
                 raise HTTPException(408, f"the upload stalled: no data for {_SILENCE_S:g} s") from None
             left -= len(message.get("body", b""))
             if left < 0:
-                raise self._too_large()
+                raise too_large(self.most_bytes)
             return message
 
         return receive
-
-    def _too_large(self) -> HTTPException:
-        return HTTPException(413, f"the upload exceeds the limit of {self.most_bytes >> 20} MiB")
 
 
 def _written(result: Diarization, words: list[Word] | None, kind: str) -> Response:

@@ -191,6 +191,20 @@ def test_what_is_wrong_is_said(outcome):
     assert (formats, needing) == (1 + len(FORMATS), "a file: .srt, which needs a transcript")
 
 
+def test_what_is_too_large_is_not_sent(outcome, server: Running):
+    half, too_much = bytes(1 << 19), bytes((1 << 19) + 1)
+    script = f"""
+      let requests = 0;
+      window.fetch = async () => (requests += 1, new Response("{{}}", {{ status: 400 }}));
+      choose("file", {file("talk.wav", half)});
+      choose("clips", {file("Ada.wav", half)});
+      await sent();
+      choose("clips", {file("Ada.wav", too_much)});
+      return [(await sent()).at(-1), requests];
+    """
+    assert outcome(script) == [server.post(content=bytes(1 << 20)).json()["error"], 1]
+
+
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_it_fits_a_narrow_screen_and_its_fields_are_described(browser: str, server: Running, tmp_path: Path):
     script = """JSON.stringify([
