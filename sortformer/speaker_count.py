@@ -81,9 +81,9 @@ def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringCon
     """
     if speakers >= limit:
         further = clustering is not None and limit < MOST_SPEAKERS
-        more = f"give max_speakers, up to {MOST_SPEAKERS}, if there may be more, or " if further else "give "
+        more = f"say how many there are (num_speakers) or may be (max_speakers), up to {MOST_SPEAKERS}, or " * further
         warnings.warn(
             f"{name} has {counted(limit, 'speaker')}, the maximum, and any further one is merged with these: "
-            f"{more}max_speakers={limit} if there are no more",
+            f"{more}give max_speakers={limit} if there are no more",
             stacklevel=3,
         )

@@ -164,5 +164,6 @@ def _understood(file: BinaryIO, name: str) -> Decoder:
             "a folder with wav.scp, `sortformer manifest lhotse` from lhotse's .jsonl or .jsonl.gz"
         )
     if options := _RAW.get(Path(name).suffix.lower()):
-        remedy = f"if these are raw samples, give their sample rate: sortformer stream - {options} < {name}"
+        rate = f"give their sample rate: sortformer stream - {options} < {name}"
+        remedy = f"if these are raw samples, convert them to WAV, or {rate}"
     raise InputError(f"{name} cannot be read as audio ({reason}): {remedy}")

@@ -132,7 +132,7 @@ async def _said(words: UploadFile | str | None, recording: Named, kind: str) -> 
     """Return the transcript sent by the client: a file, whose name determines the format, or JSON as text."""
     if words is None:
         if FORMATS[kind].turns is None:
-            raise InputError(f"{kind} needs words: send a transcript, too, as the form field 'words'")
+            raise InputError(f"{kind} needs words: send a transcript, too (form field 'words')")
         return None
     if FORMATS[kind].words is None:
         raise InputError(f"{kind} cannot store words: choose one of {WORDY}")

@@ -84,7 +84,7 @@ def test_words_that_are_sent_too_are_given_to_who_says_them(server: Running, wav
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"response_format": "srt"}, "srt needs words: send a transcript, too, as the form field 'words'"),
+        ({"response_format": "srt"}, "srt needs words: send a transcript, too (form field 'words')"),
         ({"response_format": "rttm", "words": ("a.json", b"[]")}, "rttm cannot store words: choose one of json, "),
         ({"words": ("a.json", b"{")}, "a.json: not JSON"),
         ({"words": ("a.json", b'{"text": "Hello"}')}, "a.json: a transcript needs segments, chunks or words"),
