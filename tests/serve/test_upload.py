@@ -205,6 +205,20 @@ def test_what_is_too_large_is_not_sent(outcome, server: Running):
     assert outcome(script) == [server.post(content=bytes(1 << 20)).json()["error"], 1]
 
 
+def test_a_file_that_is_gone_or_shorter_since_it_was_chosen_is_not_sent(outcome):
+    """As a browser reads it then; a real file cannot be chosen by a script."""
+    script = f"""
+      window.fetch = () => new Promise(() => {{}}); // as Firefox waits
+      choose("file", {file("talk.wav", WAV)});
+      Blob.prototype.slice = () => new Blob([]);
+      const seen = [(await sent()).at(-1)];
+      Blob.prototype.slice = () => ({{ arrayBuffer: async () => {{ throw Error("aborted"); }} }});
+      return [...seen, (await sent()).at(-1)];
+    """
+    reasons = "the server cannot be reached, or a chosen file has changed or cannot be read"
+    assert outcome(script) == [f"No answer: {reasons} ({why})." for why in ("talk.wav", "aborted")]
+
+
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_it_fits_a_narrow_screen_and_its_fields_are_described(browser: str, server: Running, tmp_path: Path):
     script = """JSON.stringify([
