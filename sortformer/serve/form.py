@@ -22,7 +22,7 @@ from sortformer.words import check_words
 __all__ = ["MOST_FILES", "NO_FILE", "REQUEST_BODY", "Asked", "Named", "Options", "asked"]
 
 MOST_FILES = 50
-NO_FILE = "there is no recording: send it as the form field 'file' (curl -F file=@talk.wav)"
+NO_FILE = "there is no recording, or not all of it has come: send it as the form field 'file' (curl -F file=@talk.wav)"
 
 _WANTED = {"int": "a whole number", "bool": "true or false", "string": "text", "literal": "{expected}"}
 """What a value must be, by the prefix of pydantic's error type."""
