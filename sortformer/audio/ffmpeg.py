@@ -194,9 +194,11 @@ class FfmpegDecoder:
             return 0.0
         time_s = _seconds(frame.pts, frame.time_base) - self._origin_s()
         gap_s = self._believed_s(time_s - given_s, at_start=not given_s)
+        if not gap_s:
+            return 0.0
         # The duration of fragments may lack what an edit list puts before them, and that of the container has it.
         end_s = max(self._duration_s() or math.inf, self._container_s() or 0.0)
-        return gap_s if gap_s and time_s < end_s else 0.0
+        return gap_s if time_s < end_s else 0.0
 
     def _believed_s(self, gap_s: float, *, at_start: bool) -> float:
         longest_s = LONGEST_GAP_S if self._format() in KEEP_TIME else 0.0
