@@ -117,7 +117,7 @@ class FfmpegDecoder:
                     pieces = [_samples(part) for part in to_float.resample(frame)]
                     silence = round(max(lost_s, self._gap_s(frame, given / self._rate)) * self._rate)
                     given, lost_s = given + silence + sum(map(len, pieces)), 0.0
-                    yield from self._silence(silence)  # keeps later samples at their timestamps
+                    yield from self._silence(silence, frame.layout.nb_channels)  # keeps later samples in time
                     yield from pieces
             yield from (_samples(part) for part in to_float.resample(None))
         except (av.error.FFmpegError, ValueError) as error:
@@ -206,9 +206,9 @@ class FfmpegDecoder:
             longest_s = LONGEST_START_S
         return gap_s if SHORTEST_GAP_S < gap_s < longest_s else 0.0
 
-    def _silence(self, samples: int) -> Iterator[np.ndarray]:
+    def _silence(self, samples: int, channels: int) -> Iterator[np.ndarray]:
         for start in range(0, samples, self._rate):
-            yield np.zeros((min(self._rate, samples - start), self._channels), np.float32)
+            yield np.zeros((min(self._rate, samples - start), channels), np.float32)
 
 
 class _Named(Steady):

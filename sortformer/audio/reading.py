@@ -13,7 +13,7 @@ import numpy as np
 from sortformer.audio.decoder import AudioInfo, AudioWarning, Damaged, Decoder, NotDecodable
 from sortformer.audio.files import decoder, is_file, name_of
 from sortformer.audio.signal import checked, joined, mixed, rechunked, resampled
-from sortformer.audio.sources import AudioSource, Recording, recording_in, recording_of
+from sortformer.audio.sources import PIECE_SAMPLES, AudioSource, Recording, recording_in, recording_of
 from sortformer.config.checks import whole
 from sortformer.errors import InputError
 from sortformer.grid import LONGEST_S, SAMPLE_RATE
@@ -150,7 +150,7 @@ def crop(
         # The two sampling grids meet every `beat` samples: the resampler has to start there to hit the grid of `read`.
         beat = rate // math.gcd(rate, SAMPLE_RATE)
         begin = max(0, int((start_s - margin) * rate)) // beat * beat
-        stretch = _stretch(found, begin, math.ceil((end_s + margin) * rate), name)
+        stretch = rechunked(_stretch(found, begin, math.ceil((end_s + margin) * rate), name), PIECE_SAMPLES)
         wave = joined(_mono(stretch, rate, channel, name, begin))
     offset = begin * SAMPLE_RATE // rate
     return wave[first - offset : last - offset]

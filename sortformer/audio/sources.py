@@ -13,13 +13,14 @@ import numpy as np
 from sortformer.audio.arrays import as_samples, checked_rate, float_pieces, is_array
 from sortformer.audio.decoder import AudioWarning, Damaged, Decoder, NotDecodable
 from sortformer.audio.files import decoder, file_in, is_file, name_of
-from sortformer.audio.signal import FASTEST_RATE, SLOWEST_RATE
+from sortformer.audio.signal import FASTEST_RATE, SLOWEST_RATE, rechunked
 from sortformer.errors import InputError
 
-__all__ = ["AudioSource", "Recording", "recording_in", "recording_of"]
+__all__ = ["PIECE_SAMPLES", "AudioSource", "Recording", "recording_in", "recording_of"]
 
 AudioSource = str | os.PathLike[str] | BinaryIO | np.ndarray | Mapping[str, Any] | Any
 
+PIECE_SAMPLES = 1 << 14  # of a file: on the thousand that decoders yield, calls would take longer than the work
 MISSING_S = 0.5  # encoders round durations and pad the ends; less than this is not worth a warning
 
 
@@ -45,7 +46,8 @@ def recording_in(source: AudioSource, sample_rate: int | None) -> Iterator[Recor
         if sample_rate is not None:
             raise InputError(f"sample_rate is for arrays, and {name} has its own: leave it out")
         with decoder(source) as found:
-            yield recording_of(found, name)
+            recording = recording_of(found, name)
+            yield replace(recording, pieces=rechunked(recording.pieces, PIECE_SAMPLES))
     elif is_array(source):
         rate, samples = checked_rate(sample_rate), as_samples(source)
         yield Recording(name_of(source), rate, len(samples) / rate, float_pieces(samples))

@@ -101,6 +101,26 @@ def test_a_recording_is_heard_while_it_is_made(tmp_path: Path):
         speaking.join()
 
 
+def test_what_has_come_of_a_recording_is_heard_at_once(tmp_path: Path):
+    content = write(tmp_path / "meeting.wav", chirp(20, 16_000), 16_000, subtype="PCM_16").read_bytes()
+    with pipe() as (hearer, sender):
+        came, heard = threading.Semaphore(0), []
+
+        def listen() -> None:
+            for block in piped(hearer):
+                heard.append(len(block) / 16_000)
+                came.release()
+
+        listening = threading.Thread(target=listen)
+        listening.start()
+        sender.write(content[: 2 * 12 * 16_000])  # more than FFmpeg needs to understand it
+        while came.acquire(timeout=1):
+            pass
+        assert 12 - sum(heard) < 0.3
+        sender.close()
+        listening.join()
+
+
 def test_a_bw64_is_not_taken_for_samples(tmp_path: Path):
     content = write(tmp_path / "meeting.wav", chirp(3, 48_000), 48_000, format="RF64", subtype="PCM_16").read_bytes()
     assert len(sent(b"BW64" + content[4:])) == 3 * 16_000

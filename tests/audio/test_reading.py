@@ -13,8 +13,10 @@ import pytest
 import soundfile
 
 from sortformer import audio
+from sortformer.audio import reading
 from sortformer.audio.files import can_be_read_again
 from sortformer.audio.reading import opened, up_to
+from sortformer.audio.signal import mixed
 from sortformer.errors import InputError
 from sortformer.formats.folders import AUDIO_SUFFIXES
 from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, made, piped_flac, write
@@ -258,6 +260,21 @@ def test_blocks_are_the_recording_cut_in_equal_parts(tmp_path, block_s):
     parts = list(audio.blocks(path, block_s=block_s))
     np.testing.assert_array_equal(np.concatenate(parts), audio.read(path))
     assert {len(part) for part in parts[:-1]} <= {round(block_s * 16_000)}
+
+
+@pytest.mark.parametrize("extension", ["mp3", "m4a", "wav"])
+def test_the_small_pieces_of_decoders_are_joined_before_they_are_mixed(tmp_path, extension, monkeypatch):
+    path = made(tmp_path / f"clip.{extension}", chirp(3, 44_100, channels=2), 44_100)
+    sizes = []
+
+    def counted(pieces, *rest):
+        for piece in pieces:
+            sizes.append(len(piece))
+            yield from mixed([piece], *rest)
+
+    monkeypatch.setattr(reading, "mixed", counted)
+    audio.read(path)
+    assert min(sizes[:-1]) >= 16_000
 
 
 def test_blocks_must_have_a_length():
