@@ -63,10 +63,12 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'sortformer' has no attribute {name!r}")
-    return getattr(import_module(f"sortformer.{_HOMES[name]}"), name)
+if not TYPE_CHECKING:  # to type checkers it would declare every name there is, even a misspelt one
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'sortformer' has no attribute {name!r}")
+        return getattr(import_module(f"sortformer.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:
