@@ -48,15 +48,15 @@ def turns(
         slots: the only ones with turns (None: all); their turns do not change by leaving out the others.
 
     Raises:
-        InputError: when the probabilities are not an array (T, S) of numbers from 0 to 1, the step is not a multiple
-            of 10 ms, ``exclusive`` is neither True nor False, or ``names`` or ``slots`` has a slot that does not exist.
+        InputError: when the probabilities are not an array (T, S) of floats from 0 to 1, the step is not a multiple of
+            10 ms, ``exclusive`` is neither True nor False, or ``names`` or ``slots`` has a slot that does not exist.
     """
     exclusive = switch("exclusive", exclusive)
     spans = _spoken(probs, config, step_s, slots)
     ticks = np.repeat(probs, _ticks(step_s), axis=0)
     if exclusive:
         spans = _exclusive(spans, ticks)
-    for what, asked in (("names", names), ("slots", slots or ())):
+    for what, asked in (("names", names), ("slots", () if slots is None else slots)):
         if outside := [slot for slot in asked if slot not in range(len(spans))]:
             raise InputError(f"{what} has the slot {outside[0]}, but there are {len(spans)} slots, counted from 0")
     heard = sorted((own[0, 0], slot) for slot, own in enumerate(spans) if len(own) and slot not in names)
@@ -110,6 +110,9 @@ def _spoken(
     probs: np.ndarray, config: PostprocessConfig, step_s: float, slots: Collection[int] | None = None
 ) -> list[np.ndarray]:
     """Return the stretches (K, 2) of each slot, start and end in ticks of 10 ms; arguments as for :func:`turns`."""
+    if not (isinstance(probs, np.ndarray) and probs.dtype.kind == "f"):  # of integers, halves would be rounded away
+        got = f"one of {probs.dtype}" if isinstance(probs, np.ndarray) else type(probs).__name__
+        raise InputError(f"probabilities must be a numpy array of floats, got {got}")
     if probs.ndim != 2:
         raise InputError(f"probabilities must have the shape (frames, slots), got {probs.shape}")
     if np.isnan(probs).any():

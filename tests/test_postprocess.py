@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -71,6 +72,27 @@ def test_a_name_or_choice_of_no_slot_is_refused(slot: Any, choice: Any):
     asked = choice(slot)
     with pytest.raises(InputError, match=f"{next(iter(asked))} has the slot {slot}, but there are 3 slots, counted"):
         turns(np.repeat(np.eye(3), 10, axis=0), PostprocessConfig(), STEP, **asked)
+
+
+@pytest.mark.parametrize("slots", [np.array([0, 1]), np.array([1]), np.array([], int)])
+def test_slots_may_be_an_array(slots: Any):
+    probs = np.repeat(np.array([[0.9, 0.8, 0.7]]), 50, axis=0)
+    found = turns(probs, PostprocessConfig(), STEP, slots=slots)
+    assert found == turns(probs, PostprocessConfig(), STEP, slots=slots.tolist())
+
+
+@pytest.mark.parametrize(
+    ("probs", "got"),
+    [
+        (np.ones((9, 2), np.uint8), "one of uint8"),
+        (np.ones((9, 2), bool), "one of bool"),
+        ([[0.5]] * 9, "list"),
+        (torch.ones(9, 2), "Tensor"),
+    ],
+)
+def test_probabilities_that_are_no_array_of_floats_are_refused(probs: Any, got: str):
+    with pytest.raises(InputError, match=f"must be a numpy array of floats, got {got}"):
+        turns(probs, PostprocessConfig(decision="least_error"), STEP)
 
 
 @given(probabilities(), configs)
