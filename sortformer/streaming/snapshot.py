@@ -52,13 +52,15 @@ def from_bytes(data: bytes) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Return a state as dictionaries, tuples, tensors and scalars; arrays become tensors."""
+    """Return a state as dictionaries, tuples, tensors and Python's scalars; arrays become tensors."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, tuple | list):
         return tuple(plain(item) for item in value)
     if isinstance(value, np.ndarray):
         return torch.from_numpy(value.copy())
+    if isinstance(value, np.generic):  # from numpy's integers in a config; reading them back would run code
+        return value.item()
     return value.detach().clone() if isinstance(value, torch.Tensor) else value
 
 

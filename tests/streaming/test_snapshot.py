@@ -1,5 +1,7 @@
 """Snapshots of sessions: nothing is lost, what does not fit is refused, and the bytes are those of the state alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -42,6 +44,12 @@ def test_a_restored_session_knows_where_it_is(session):
     update = restored.push(WAVE[20_000:])
     assert update.first_frame == session.num_frames > 0
     assert update.time_s == restored.num_frames * restored.step_s
+
+
+def test_a_session_whose_config_has_numpys_integers_can_be_restored():
+    session = Session(MODEL, replace(CONFIG, chunk_frames=np.int64(CONFIG.chunk_frames)))
+    session.push(WAVE)
+    assert Session.restore(MODEL, session.snapshot()).finish() == session.finish()
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
