@@ -104,8 +104,8 @@ class Diarization:
     past the audio. Turns may overlap, even those of one speaker (see :meth:`merge`).
 
     Raises:
-        InputError: when a turn is not a ``Turn``, the duration is negative or not a finite number, or ``uri`` (the
-            recording's id) is empty or no string.
+        InputError: when a turn is not a ``Turn``, the duration is negative or not a finite number, ``uri`` (the
+            recording's id) is empty or no string, or ``origin`` is neither an ``Origin`` nor None.
     """
 
     turns: tuple[Turn, ...]
@@ -119,6 +119,8 @@ class Diarization:
             raise InputError(f"the duration of a recording must be a number of seconds >= 0, got {self.duration}")
         if not (isinstance(self.uri, str) and self.uri):
             raise InputError(f"the id of a recording (uri) must be a non-empty string, got {self.uri!r}")
+        if not isinstance(self.origin, Origin | None):
+            raise InputError(f"the origin of a diarization must be an Origin, got {reprlib.repr(self.origin)}")
         if not isinstance(self.turns, Iterable):
             raise InputError(f"a diarization needs its turns, then its duration, got {reprlib.repr(self.turns)} first")
         turns = tuple(self.turns)

@@ -258,6 +258,8 @@ def test_an_impossible_recording_or_crop_is_refused():
     for duration in (-1, math.nan, math.inf):
         with pytest.raises(InputError, match="duration"):
             Diarization((), duration)
+    with pytest.raises(InputError, match="the origin of a diarization must be an Origin, got 'embedded'"):
+        Diarization((), 1, "meeting", "embedded")  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="uri"):
         Diarization((), 1, "")
     with pytest.raises(InputError, match="crop"):

@@ -90,8 +90,8 @@ class Session:
         self.model = model
         self.config = config
         self.postprocess = PostprocessConfig() if postprocess is None else as_postprocess(postprocess)
-        self.uri = Diarization((), 0.0, uri).uri  # raises at the start of a call, not at its end
-        self.origin = origin
+        result = Diarization((), 0.0, uri, origin)  # raises at the start of a call, not at its end
+        self.uri, self.origin = result.uri, result.origin
         self._lock = Lock()
         self._grid = model.config.grid
         self._limit = config.speaker_limit(model.config.head.num_slots)

@@ -148,6 +148,11 @@ def test_an_id_that_a_result_cannot_have_is_refused_before_anything_is_heard(uri
         Session(MODEL, CONFIG, uri=uri)
 
 
+def test_an_origin_that_a_result_cannot_have_is_refused_before_anything_is_heard():
+    with pytest.raises(InputError, match="must be an Origin, got 'tiny'"):
+        Session(MODEL, CONFIG, origin="tiny")  # pyright: ignore[reportArgumentType]
+
+
 def test_the_result_names_its_origin_and_its_frames():
     session = Session(
         MODEL, dataclasses.replace(CONFIG, max_speakers=3), origin=Origin("tiny", "0.1", {"preset": "1s"})
