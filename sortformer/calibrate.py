@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sortformer.annotation import Turn, Turns
+from sortformer.config.checks import by_recording
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.estimates import Estimates, LayerEstimate
@@ -53,12 +54,15 @@ def calibrate_exit(
         references: who spoke when, by recording: turns, or diarizations.
 
     Raises:
-        InputError: when there are too few recordings for the guarantee, or one has no reference.
+        InputError: when the estimates or references are not a mapping, there are too few recordings for the guarantee,
+            or one has no reference.
         ConfigError: when tolerance or error is not between 0 and 1, or fewer than two layers make estimates.
     """
     for name, value in (("tolerance", tolerance), ("error", error)):
         if not 0 < value < 1:
             raise ConfigError(f"the {name} of a calibration must be between 0 and 1, got {value}")
+    by_recording("estimates", estimates)
+    by_recording("references", {} if references is None else references)
     if len(estimates) < (needed := fewest_samples(tolerance, error)):
         raise InputError(
             f"a tolerance of {tolerance:g} with error {error:g} needs at least {needed} recordings to calibrate, "

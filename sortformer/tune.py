@@ -9,6 +9,7 @@ import numpy as np
 
 from sortformer.annotation import Turn, Turns, shifted
 from sortformer.audio import AudioSource
+from sortformer.config.checks import by_recording
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
@@ -104,9 +105,11 @@ def tune(
 
     Raises:
         Cancelled: if ``progress`` returns False.
-        InputError: when there is no recording, one lacks its reference, probabilities, UEM or ``by_distance``, or
-            nobody speaks in the scored parts of the references.
+        InputError: when the probabilities or references are not a mapping, there is no recording, one lacks its
+            reference, probabilities, UEM or ``by_distance``, or nobody speaks in the scored parts of the references.
     """
+    by_recording("probabilities", probabilities)
+    by_recording("references", references)
     if not probabilities:
         raise InputError("tuning needs at least one recording with its reference")
     starts = {uri: (starts_s or {}).get(uri, 0.0) for uri in probabilities}

@@ -267,6 +267,13 @@ def test_each_round_of_the_search_is_told_and_can_be_stopped(probabilities, refe
         tune(probabilities, references, PostprocessConfig(), progress=lambda *_: False)
 
 
+def test_a_recording_without_its_id_is_refused(probabilities, references):
+    with pytest.raises(InputError, match=r"probabilities must be a mapping by the ids of recordings, .*, got Probab"):
+        tune(probabilities["call_1"], references, PostprocessConfig())
+    with pytest.raises(InputError, match=r"references must be a mapping by the ids of recordings, .*, got tuple"):
+        tune(probabilities, references["call_1"], PostprocessConfig())
+
+
 def test_nothing_to_tune_on_is_refused():
     with pytest.raises(InputError, match="at least one recording"):
         tune({}, {}, PostprocessConfig())

@@ -5,6 +5,7 @@ import numbers
 import operator
 import types
 import typing
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ __all__ = [
     "alternatives",
     "as_annotated",
     "at_least",
+    "by_recording",
     "fraction",
     "require",
     "switch",
@@ -108,6 +110,18 @@ def fraction(kind: str, **shares: float) -> None:
     for name, share in shares.items():
         _check(name, float, share)
         require(0 <= share <= 1, f"{name} of the attention core '{kind}' must be in [0, 1], got {share}")
+
+
+def by_recording(name: str, value: Any) -> None:
+    """Refuse what is not a mapping by the ids of recordings, such as the turns of one.
+
+    Raises:
+        InputError: naming the type.
+    """
+    if not isinstance(value, Mapping):
+        raise InputError(
+            f'{name} must be a mapping by the ids of recordings, {{"meeting": ...}}, got {type(value).__name__}'
+        )
 
 
 def switch(name: str, value: Any) -> bool:

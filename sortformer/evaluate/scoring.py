@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sortformer.annotation import Turn, Turns
+from sortformer.config.checks import by_recording
 from sortformer.errors import InputError, listed, refusal
 from sortformer.evaluate.errors import check_free, write_errors
 from sortformer.evaluate.report import Report, Row
@@ -119,13 +120,15 @@ def score_recordings(
     UEM for it.
 
     Raises:
-        InputError: when a recording is on one side only, or none is in the UEM.
+        InputError: when an argument is not a mapping, a recording is on one side only, or none is in the UEM.
         ConfigError: when the protocol is unknown.
 
     Warns:
         UserWarning: when a reference is not in the UEM.
     """
     protocol = protocol_named(protocol)
+    for name, given in (("references", references), ("hypotheses", hypotheses), ("uem", {} if uem is None else uem)):
+        by_recording(name, given)
     references, hypotheses = _listed_in(uem, references, hypotheses)
     _check_same(references, hypotheses, uem, "the references", "the hypotheses")
     rows = []

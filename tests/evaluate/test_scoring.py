@@ -133,6 +133,15 @@ def test_what_is_no_path_is_refused(folders):
         score(*folders, baseline=score(*folders))  # pyright: ignore[reportArgumentType]
 
 
+def test_recordings_without_their_ids_are_refused():
+    named = {"one": ONE}
+    for given in ((ONE, ONE_FOUND), ([ONE], [ONE_FOUND]), (named, ONE_FOUND)):
+        with pytest.raises(InputError, match=r'es must be a mapping by the ids of recordings, \{"meeting": '):
+            score_recordings(*given)
+    with pytest.raises(InputError, match=r"uem must be a mapping by the ids of recordings, .*, got list"):
+        score_recordings(named, named, uem=[(0, 4)])  # pyright: ignore[reportArgumentType]
+
+
 def test_errors_are_in_seconds_where_the_reference_has_no_speech(folders):
     (folders[0] / "two.rttm").write_text("")
     report = score(*folders)
