@@ -12,13 +12,14 @@ from sortformer.audio import AudioSource
 from sortformer.config.checks import by_recording
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.presets import as_postprocess
 from sortformer.diarizer import Diarizer
 from sortformer.errors import InputError, listed
 from sortformer.estimates import Probabilities
 from sortformer.evaluate import Report, score_recordings
 from sortformer.heard import Heard, Progress, report
 from sortformer.metrics.calibration import fitted, judged
-from sortformer.metrics.protocol import FULL, Protocol
+from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import Parts
 from sortformer.metrics.ticks import TickTruth, tick
 from sortformer.offline import in_windows
@@ -83,12 +84,12 @@ def voices_by_distance(
 def tune(
     probabilities: Mapping[str, Probabilities],
     references: Mapping[str, Turns],
-    start: PostprocessConfig,
+    start: PostprocessConfig | str,
     *,
     by_distance: Mapping[str, Mapping[float, Probabilities]] | None = None,
     uem: Mapping[str, Parts] | None = None,
     starts_s: Mapping[str, float] | None = None,
-    protocol: Protocol = FULL,
+    protocol: str | Protocol = FULL,
     progress: Progress | None = None,
 ) -> Tuned:
     """Return the settings with the lowest DER, found from ``start`` by coordinate descent.
@@ -105,9 +106,11 @@ def tune(
 
     Raises:
         Cancelled: if ``progress`` returns False.
+        ConfigError: when there is no protocol, or no post-processing to start from, of that name.
         InputError: when the probabilities or references are not a mapping, there is no recording, one lacks its
             reference, probabilities, UEM or ``by_distance``, or nobody speaks in the scored parts of the references.
     """
+    start, protocol = as_postprocess(start), protocol_named(protocol)
     by_recording("probabilities", probabilities)
     by_recording("references", references)
     if not probabilities:

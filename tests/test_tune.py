@@ -11,6 +11,7 @@ from sortformer.annotation import Turn
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.confidence import ConfidenceConfig
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.presets import POSTPROCESS_PRESETS
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, InputError
 from sortformer.estimates import Probabilities
@@ -265,6 +266,12 @@ def test_each_round_of_the_search_is_told_and_can_be_stopped(probabilities, refe
     assert all(done < total for _, done, total in told)
     with pytest.raises(Cancelled, match="search, round 1"):
         tune(probabilities, references, PostprocessConfig(), progress=lambda *_: False)
+
+
+def test_protocol_and_start_may_be_names(probabilities, references):
+    named = tune(probabilities, references, "v2-dihard3", protocol="fair")
+    start = POSTPROCESS_PRESETS["v2-dihard3"]
+    assert named == tune(probabilities, references, start, protocol=protocol_named("fair"))
 
 
 def test_a_recording_without_its_id_is_refused(probabilities, references):
