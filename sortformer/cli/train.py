@@ -43,7 +43,6 @@ def train(
     import torch
 
     from sortformer.config.train import TrainConfig
-    from sortformer.device import device_named
     from sortformer.train import train as run
     from sortformer.train.keeper import STATE
 
@@ -51,7 +50,6 @@ def train(
     torch.set_flush_denormal(True)
     config = TrainConfig.read(recipe, settings or ())
     folder = out or Path("runs") / (recipe.resolve().parent.name if recipe.stem == "recipe" else recipe.stem)
-    place = str(device_named(device))
     lead = os.environ.get("RANK", "0") == "0"  # the first of torchrun's processes
     done = 0
     note = "stopping after this step, which is saved; Ctrl-C again: stop now, without saving" if lead else ""
@@ -66,7 +64,7 @@ def train(
                 return interrupt.pressed
 
             try:
-                model = run(config, folder, device=place, stop=stop, report=_Reporter(shown, task, quiet).report)
+                model = run(config, folder, device=device, stop=stop, report=_Reporter(shown, task, quiet).report)
             except RuntimeError:
                 if not interrupt.pressed:
                     raise

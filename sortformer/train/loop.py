@@ -44,7 +44,7 @@ def train(
     config: TrainConfig,
     out: str | Path,
     *,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     stop: Callable[[int], bool] | None = None,
     report: Report | None = None,
 ) -> Path:
@@ -63,14 +63,16 @@ def train(
     process, so it is not done here.
 
     Args:
+        device: as for ``Diarizer.load``; a ``torch.device`` may be of any kind.
         stop: called before and after each step with the number of steps done; if it returns true, the state is saved,
             and the run can be resumed later. If one of several processes is told to stop, all do.
         report: called with every line of the log.
 
     Raises:
-        InputError: if data, initial weights, or the state or log to resume from cannot be read; if ``out`` holds
-            something else than a run, a run in progress, or one that began from another model; if the recipe's model is
-            not that of its initial weights; or if training diverges or stands still.
+        InputError: if ``config`` is no ``TrainConfig``; if there is no such device; if data, initial weights, or the
+            state or log to resume from cannot be read; if ``out`` holds something else than a run, a run in progress,
+            or one that began from another model; if the recipe's model is not that of its initial weights; or if
+            training diverges or stands still.
         ConfigError: if the model cannot be trained with a teacher, or as streamed, and the recipe asks for it, or if a
             batch has too few conversations to be shared.
         Cancelled: if another process failed; that one raises the error.
@@ -79,6 +81,10 @@ def train(
         UserWarning: if all steps of the recipe have been done before, a run is resumed with other settings or data, or
             all steps are warm-up.
     """
+    if not isinstance(config, TrainConfig):
+        raise InputError(
+            f"train needs a TrainConfig, got {type(config).__name__}: TrainConfig.read(path) reads a recipe"
+        )
     with joined(device) as processes, killed_workers(), ExitStack() as held:
         out = Path(out)
         with processes.all_or_none():

@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from sortformer.device import device_named
 from sortformer.errors import Cancelled, InputError
 
 __all__ = ["Processes", "joined"]
@@ -89,15 +90,17 @@ class Processes:
 
 
 @contextlib.contextmanager
-def joined(device: str) -> Iterator[Processes]:
+def joined(device: str | torch.device) -> Iterator[Processes]:
     """Join the processes that ``torchrun`` has started; without it, be a single process.
 
     They communicate by NCCL on CUDA, where each uses the device of its local rank, and by Gloo on CPUs.
 
     Raises:
-        InputError: if there are more processes than CUDA devices, or the device is of another kind.
+        InputError: if there is no such device, there are more processes than CUDA devices, or the device of several is
+            of another kind.
     """
-    place, count = torch.device(device), int(os.environ.get("WORLD_SIZE", "1"))
+    place = device if isinstance(device, torch.device) else device_named(device)
+    count = int(os.environ.get("WORLD_SIZE", "1"))
     if count == 1:
         yield Processes(place)
         return

@@ -42,7 +42,7 @@ def test_a_run_has_the_losses_of_one_on_the_cpu(float64: bool, tmp_path: Path, m
     train(config, tmp_path / "here")
     with elsewhere(float64=float64):
         monkeypatch.setattr(native, "save_weights", lambda weights: save(near(weights)))
-        train(config, tmp_path / "there", device=str(PLACE), stop=after(2))
-        train(config, tmp_path / "there", device=str(PLACE))
+        train(config, tmp_path / "there", device=PLACE, stop=after(2))
+        train(config, tmp_path / "there", device=PLACE)
     for found, expected in zip(log_of(tmp_path / "there"), log_of(tmp_path / "here"), strict=True):
         assert found == pytest.approx(expected, rel=1e-3)

@@ -240,6 +240,16 @@ def test_a_run_that_has_nothing_to_read_leaves_nothing(run_config, tmp_path, the
     assert list(out.rglob("*")) == []
 
 
+def test_a_path_of_a_recipe_and_an_unknown_device_are_refused(run_config, tmp_path):
+    with pytest.raises(
+        InputError, match=r"train needs a TrainConfig, got str: TrainConfig\.read\(path\) reads a recipe"
+    ):
+        train("recipe.toml", tmp_path / "run")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match="there is no device 'gpu'; choose auto, cpu, cuda or mps"):
+        train(run_config, tmp_path / "run", device="gpu")
+    assert not (tmp_path / "run").exists()
+
+
 def test_the_model_it_leaves_is_the_average(whole):
     model, _ = checkpoint.load(whole / "model")
     state = state_of(whole)

@@ -170,7 +170,7 @@ def test_one_process_of_torchrun_is_alone(config, tmp_path, monkeypatch):
 def test_several_processes_need_a_device_each(config, tmp_path, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(InputError, match="CPUs or CUDA devices, not mps"):
-        train(config, tmp_path, device="mps")
+        train(config, tmp_path, device=torch.device("mps"))
     monkeypatch.setenv("LOCAL_RANK", str(torch.cuda.device_count()))
     with pytest.raises(InputError, match="start fewer processes"):
-        train(config, tmp_path, device="cuda")
+        train(config, tmp_path, device=torch.device("cuda"))
