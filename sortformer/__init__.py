@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sortformer.estimates import Embeddings, Estimates, LayerEstimate, Probabilities
     from sortformer.streaming import Session, SessionPool, Update
     from sortformer.voices import VoiceStore
+    from sortformer.warned import SortformerWarning
     from sortformer.words import Word, assign_speakers
 
 __version__ = "0.1.0"  # not from the package's metadata, which PyInstaller leaves out
@@ -31,6 +32,7 @@ _HOMES = {
     "Session": "streaming",
     "SessionPool": "streaming",
     "SortformerError": "errors",
+    "SortformerWarning": "warned",
     "StreamConfig": "config.stream",
     "Turn": "annotation",
     "Update": "streaming",
@@ -53,6 +55,7 @@ __all__ = [
     "Session",
     "SessionPool",
     "SortformerError",
+    "SortformerWarning",
     "StreamConfig",
     "Turn",
     "Update",

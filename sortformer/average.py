@@ -1,6 +1,5 @@
 """Checkpoint averaging: one model whose weights are the mean of several from the same run."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -13,6 +12,7 @@ from sortformer.checkpoint.loading import read
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import differences
 from sortformer.errors import InputError
+from sortformer.warned import warn
 
 __all__ = ["average"]
 
@@ -31,7 +31,7 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
         InputError: when there are fewer, one cannot be read, or their configs or licences differ.
 
     Warns:
-        UserWarning: when their post-processing differs.
+        SortformerWarning: when their post-processing differs.
     """
     if len(sources) < 2:
         raise InputError(f"averaging needs at least two models, got {'only ' + str(sources[0]) if sources else 'none'}")
@@ -56,7 +56,7 @@ def average(sources: Sequence[str | Path], out: str | Path) -> None:
     values = {field.name: {getattr(each, field.name) for each in settings} for field in fields(PostprocessConfig)}
     alike = {name: found.pop() for name, found in values.items() if len(found) == 1}
     if different := [name for name in values if name not in alike]:
-        warnings.warn(
+        warn(
             f"the models differ in their post-processing, so {out} has the default {' and '.join(different)}: tune it",
             stacklevel=2,
         )

@@ -7,7 +7,6 @@ features, see Wrigley et al., "Speech and Crosstalk Detection in Multichannel Au
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -25,6 +24,7 @@ from sortformer.estimates import Probabilities
 from sortformer.grid import SAMPLE_RATE, FrameGrid
 from sortformer.heard import Heard, Progress, report
 from sortformer.unnamed import channel_name
+from sortformer.warned import warn
 
 __all__ = ["by_channel", "leaks", "own_speech"]
 
@@ -58,8 +58,8 @@ def by_channel(
             through a pipe, which can be read only once.
 
     Warns:
-        UserWarning: when a channel is silent, has only cross-talk, or picks up another so loudly that its own soft
-            speech is lost.
+        SortformerWarning: when a channel is silent, has only cross-talk, or picks up another so loudly that its own
+            soft speech is lost.
     """
     name = name_of(heard.source)
     if not can_be_read_again(heard.source):
@@ -80,14 +80,14 @@ def by_channel(
         heard.num_samples, heard.peak = part.num_samples, max(heard.peak, part.peak)
     power, (first, how) = np.stack(powers, axis=1), found[0]
     for column in np.flatnonzero((power <= _SILENCE).all(axis=0)) if heard.peak else ():
-        warnings.warn(f"channel {column + 1} of {name} is silent", stacklevel=4)
+        warn(f"channel {column + 1} of {name} is silent", stacklevel=4)
     spoken = np.stack([np.minimum(said.data.sum(axis=1), 1.0) for said, _ in found], axis=1)
     leak = leaks(spoken, power, first.step_s, heard.progress)
     own = own_speech(spoken, power, leak, first.step_s)
     _check_apart(spoken, own, leak, name)
     heard_in, left = ((probs > _HEARD).sum(axis=0) for probs in (spoken, own))
     for column in np.flatnonzero((heard_in > 0) & (left <= _RESIDUE * heard_in)):
-        warnings.warn(
+        warn(
             f"the speech in channel {column + 1} of {name} is cross-talk, by its level: if it has the same voices as "
             "another channel, process the recording as a whole",
             stacklevel=4,
@@ -182,7 +182,7 @@ def _check_apart(spoken: np.ndarray, own: np.ndarray, leak: np.ndarray, name: st
     if (somebody & ~(own > _HEARD).any(axis=1)).sum() > _LOST * somebody.sum():
         raise InputError(f"the channels of {name} {_SAME_VOICES}")
     if worst > _LEAKY:
-        warnings.warn(
+        warn(
             f"{both} have cross-talk ({decibels(math.sqrt(worst)):.0f} dB): soft speech in one of them is lost",
             stacklevel=5,
         )

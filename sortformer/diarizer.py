@@ -1,6 +1,5 @@
 """The main API: a diarizer, which is loaded once and applied to many recordings."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from sortformer.config.strict import to_dict
 from sortformer.device import device_named
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
+from sortformer.formats.names import without_folder
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report
 from sortformer.inference import OFFLINE, Inference, preset_of, stream_config
@@ -32,6 +32,7 @@ from sortformer.model.early_exit import check_exits
 from sortformer.offline import MAX_OFFLINE_S, in_windows, probabilities, whole_output
 from sortformer.speaker_count import keep_slots, speaker_range, warn_if_full
 from sortformer.streaming import Session, SessionPool
+from sortformer.warned import warn, warned
 
 __all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]
 
@@ -168,9 +169,10 @@ class Diarizer:
             Cancelled: when ``progress`` returned False.
 
         Warns:
-            UserWarning: when no speech was found, fewer speakers than asked for, or, without a wanted number, as many
-                as can be told apart; when a file is damaged, has several audio tracks, or is too long to be processed
-                whole; when clips of two people have similar voices.
+            SortformerWarning: also in the result's ``origin.warnings``: when no speech was found, fewer speakers than
+                asked for, or, without a wanted number, as many as can be told apart; when a file is damaged, has
+                several audio tracks, or is too long to be processed whole; when clips of two people have similar
+                voices.
         """
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
@@ -185,20 +187,22 @@ class Diarizer:
         heard = Heard(audio, sample_rate, channel, progress)
         clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in (enroll or {}).items()}
         way = Inference(self.model, settings, preset, self.exit_confidence, clips, fewest, most)
-        found, names, used = way.run(heard)
-        kept = None if channel == EACH else keep_slots(found.data, settings, found.step_s, fewest, most)
-        result = found.turns(settings, exclusive=exclusive, names=names, slots=kept)
-        if not result.turns:
-            warnings.warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
-        stream = preset if isinstance(preset, StreamConfig) else None
-        if not (num_speakers or max_speakers or channel == EACH or (stream and stream.max_speakers)):
-            warn_if_full(name_of(audio), len(result.speakers), limit, (stream or settings).clustering)
+        with warned() as faults:
+            found, names, used = way.run(heard)
+            kept = None if channel == EACH else keep_slots(found.data, settings, found.step_s, fewest, most)
+            result = found.turns(settings, exclusive=exclusive, names=names, slots=kept)
+            if not result.turns:
+                warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
+            stream = preset if isinstance(preset, StreamConfig) else None
+            if not (num_speakers or max_speakers or channel == EACH or (stream and stream.max_speakers)):
+                warn_if_full(name_of(audio), len(result.speakers), limit, (stream or settings).clustering)
         report(progress, "turns", 1, 1)
         used = to_dict(used) if isinstance(used, StreamConfig) else used
         asked = {"preset": used, "channel": channel, "exclusive": exclusive, "enroll": list(clips), **wanted}
         if self.exit_confidence is not None:
             asked["exit_confidence"] = self.exit_confidence
-        return replace(result, origin=found.origin(self.name, asked | {"postprocess": to_dict(settings)}))
+        result = replace(result, origin=found.origin(self.name, asked | {"postprocess": to_dict(settings)}))
+        return result.warned(without_folder(fault, name_of(audio)) for fault in faults)
 
     def probabilities(
         self,

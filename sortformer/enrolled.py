@@ -1,7 +1,6 @@
 """Enrolment: clips of known voices, and matching them to the speakers of a recording."""
 
 import math
-import warnings
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -16,6 +15,7 @@ from sortformer.audio.signal import INAUDIBLE
 from sortformer.clustering import mean_direction
 from sortformer.errors import InputError
 from sortformer.grid import SAMPLE_RATE
+from sortformer.warned import warn
 
 __all__ = [
     "LEAST_SPEECH_S",
@@ -81,12 +81,12 @@ def warn_of_likeness(
     """Warn if the voice (D,) of a clip is less than ``distance`` from one in ``known`` (see ``names_of_voices``).
 
     Warns:
-        UserWarning: for each of these.
+        SortformerWarning: for each of these.
     """
     for other, others in known.items():
         apart = 1 - float(voice @ others)
         if apart < distance:
-            warnings.warn(
+            warn(
                 f"the clips of '{other}' and '{name}' sound like one voice (distance {apart:.2f}, two voices have "
                 f"{distance:g} or more): their names may be confused; give longer clips with one voice only",
                 stacklevel=stacklevel,

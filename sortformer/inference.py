@@ -1,7 +1,6 @@
 """Inference on a recording: at once, in windows by voice, as a stream, or channel by channel."""
 
 import math
-import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -26,6 +25,7 @@ from sortformer.model import Sortformer
 from sortformer.offline import at_once, clip_voice, in_windows, probabilities, read_ahead, too_long, too_long_for
 from sortformer.speaker_count import first_heard
 from sortformer.streaming import Session, stream_probabilities
+from sortformer.warned import warn
 
 __all__ = ["OFFLINE", "Found", "Inference", "Preset", "preset_of", "stream_config"]
 
@@ -125,7 +125,7 @@ class Inference:
         if self.preset == OFFLINE or not model_presets(config):
             raise too_long(heard.source)
         used = preset_of(config, None, must_stream=True)
-        warnings.warn(f"{too_long_for(heard.source)}: streaming it instead (preset {used})", stacklevel=3)
+        warn(f"{too_long_for(heard.source)}: streaming it instead (preset {used})", stacklevel=3)
         return self._streamed(heard, blocks, used)
 
     def _by_voice(self, heard: Heard, clustering: ClusteringConfig) -> Found:

@@ -16,6 +16,7 @@ from sortformer.estimates import Probabilities
 from sortformer.extras import require_extra
 from sortformer.formats.svg import COLOURS, shortened
 from sortformer.metrics.compared import KINDS, Stretch, compared
+from sortformer.warned import warn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +91,7 @@ def image(picture: Figure, format: str = "png") -> bytes:
     """Return a picture as one of :data:`FORMATS`.
 
     Warns:
-        UserWarning: when matplotlib's font lacks characters, once for all of them.
+        SortformerWarning: when matplotlib's font lacks characters, once for all of them.
     """
     content, lacking = io.BytesIO(), []
     with warnings.catch_warnings(record=True) as caught:
@@ -102,7 +103,7 @@ def image(picture: Figure, format: str = "png") -> bytes:
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     if lacking:
-        warnings.warn(
+        warn(
             f"the picture's font lacks {' '.join(dict.fromkeys(lacking))}, shown as boxes instead: "
             "set font.family in a matplotlibrc file to a font that has them",
             stacklevel=2,

@@ -1,6 +1,5 @@
 """Numbers of speakers: those that a caller asks for, and those that are found."""
 
-import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -10,6 +9,7 @@ from sortformer.config.clustering import MOST_SPEAKERS, ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError, counted
 from sortformer.postprocess import speech_ticks
+from sortformer.warned import warn
 
 __all__ = ["first_heard", "keep_slots", "speaker_range", "warn_if_full"]
 
@@ -54,7 +54,7 @@ def keep_slots(probs: np.ndarray, config: PostprocessConfig, step_s: float, fewe
     heard = np.count_nonzero(spoken)
     if heard < fewest:
         asked = counted(fewest, "speaker") if fewest == most else f"at least {counted(fewest, 'speaker')}"
-        warnings.warn(f"asked for {asked}, but found {f'only {heard}' if heard else 'none'}", stacklevel=3)
+        warn(f"asked for {asked}, but found {f'only {heard}' if heard else 'none'}", stacklevel=3)
     return tuple(np.argsort(-spoken, kind="stable")[:most].tolist())
 
 
@@ -82,7 +82,7 @@ def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringCon
     if speakers >= limit:
         further = clustering is not None and limit < MOST_SPEAKERS
         more = f"say how many there are (num_speakers) or may be (max_speakers), up to {MOST_SPEAKERS}, or " * further
-        warnings.warn(
+        warn(
             f"{name} has {counted(limit, 'speaker')}, the maximum, and any further one is merged with these: "
             f"{more}give max_speakers={limit} if there are no more",
             stacklevel=3,

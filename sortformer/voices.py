@@ -1,7 +1,6 @@
 """Speaker identification: names for the speakers of a recording, from stored frames of known voices."""
 
 import json
-import warnings
 from dataclasses import dataclass, field, replace
 from numbers import Real
 from os import PathLike
@@ -29,6 +28,7 @@ from sortformer.json_values import text_of
 from sortformer.memory import LabelMemory, interpolate
 from sortformer.model.identity import identity
 from sortformer.unnamed import is_label
+from sortformer.warned import warn
 
 __all__ = ["VoiceStore"]
 
@@ -98,12 +98,12 @@ class VoiceStore:
                 ``Diarization``, or the name of a speaker is invalid.
 
         Warns:
-            UserWarning: when no speaker has a name, so that there is nobody to learn.
+            SortformerWarning: when no speaker has a name, so that there is nobody to learn.
         """
         check_diarization(diarization)
         named = {each for each in diarization.speakers if not is_label(without_white_space(each))}
         if not named:
-            warnings.warn(
+            warn(
                 f"no speaker of {diarization.uri} has a name, so no voice is learned: relabel speaker_0, ... first",
                 stacklevel=2,
             )
@@ -176,7 +176,7 @@ class VoiceStore:
                 to 1.
 
         Warns:
-            UserWarning: when the store is empty.
+            SortformerWarning: when the store is empty.
         """
         check_diarization(diarization)
         _check_share("confidence", confidence)
@@ -210,7 +210,7 @@ class VoiceStore:
             InputError: when the audio cannot be used, or ``lam`` or ``confidence`` is not a number from 0 to 1.
 
         Warns:
-            UserWarning: when the store is empty.
+            SortformerWarning: when the store is empty.
         """
         _check_share("lam, the weight of the memory,", lam)
         _check_share("confidence", confidence)
@@ -297,7 +297,7 @@ class VoiceStore:
     def _names(self, found: Embeddings, labels: Tensor, diarization: Diarization, confidence: float) -> dict[str, str]:
         """Return the names of speakers, given the memory's probabilities (T, names)."""
         if not self.names:
-            warnings.warn(
+            warn(
                 "this store has no voices, so no speaker is named: add and learn return a new store, which has some",
                 stacklevel=3,
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -20,6 +19,7 @@ from sortformer.formats.spacing import words_in
 from sortformer.intervals import Regions, union
 from sortformer.timed_words import SLACK_S, timed_words
 from sortformer.unnamed import channel_name
+from sortformer.warned import warn
 
 __all__ = ["Word", "assign_speakers", "check_words"]
 
@@ -77,10 +77,10 @@ def assign_speakers(
             seconds.
 
     Warns:
-        UserWarning: when there are turns, but no words; when a word ends before it begins, so that its end is moved to
-            its start; when words begin after the end of the recording, which suggests another recording or times not
-            in seconds; when their channels are numbered otherwise; when ``within`` leaves no words; when several people
-            speak for a second or more in segments without ``words``.
+        SortformerWarning: when there are turns, but no words; when a word ends before it begins, so that its end is
+            moved to its start; when words begin after the end of the recording, which suggests another recording or
+            times not in seconds; when their channels are numbered otherwise; when ``within`` leaves no words; when
+            several people speak for a second or more in segments without ``words``.
     """
     if not isinstance(diarization, Diarization):  # in WhisperX it comes first
         raise InputError(f"pass the words first, then their Diarization, got {type(diarization).__name__}")
@@ -92,9 +92,9 @@ def assign_speakers(
     said = [(start, end, _unnamed(text, names)) for start, end, text in said]
     before, owners = _result_with(words, len(said))
     if diarization.turns and not said:
-        warnings.warn(f"no words were given for {diarization.uri}, which has speech", stacklevel=2)
+        warn(f"no words were given for {diarization.uri}, which has speech", stacklevel=2)
     if backwards:
-        warnings.warn(
+        warn(
             f"{backwards} of {len(said)} words for {diarization.uri} end before they begin: their ends are "
             "moved to their starts",
             stacklevel=2,
@@ -104,9 +104,7 @@ def assign_speakers(
         inside = [_middle_in(regions, word) for word in said]
         said, owners = list(compress(said, inside)), list(compress(owners, inside))
         if all_said and not said:
-            warnings.warn(
-                f"none of the {len(all_said)} words lies in the selected regions of {diarization.uri}", stacklevel=2
-            )
+            warn(f"none of the {len(all_said)} words lies in the selected regions of {diarization.uri}", stacklevel=2)
     found, crossed = _attributed(said, diarization)
     if before is not None:
         gone = {*before.speakers} - {*diarization.speakers}
@@ -116,13 +114,13 @@ def assign_speakers(
         ]
     late = sum(word.start > diarization.duration + SLACK_S for word in found)
     if late:
-        warnings.warn(
+        warn(
             f"{late} of {len(found)} words begin after the end of {diarization.uri} ({diarization.duration:g} s): are "
             "they of this recording, with times in seconds?",
             stacklevel=2,
         )
     if crossed:
-        warnings.warn(
+        warn(
             f"several people speak in segments without words, {crossed} of {len(found)}: each is assigned to one of "
             "them; transcribe with word timestamps",
             stacklevel=2,
@@ -140,7 +138,7 @@ def _by_channel(words: Any, diarization: Diarization) -> dict[str, list[Any]]:
     if len(found) < 2 or "None" in found:
         return {}
     if others := [channel for channel in found if channel not in _SPEAKERS.values()]:
-        warnings.warn(
+        warn(
             f"words for {diarization.uri} are of channel {others[0]!r}, which is not 1, 2 or A, B and so on: speakers "
             "are assigned by time, not by channel",
             stacklevel=3,

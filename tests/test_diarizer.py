@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sortformer
-from sortformer import audio, checkpoint
+from sortformer import SortformerWarning, audio, checkpoint
 from sortformer.annotation import Diarization, TimeAxis
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
@@ -258,8 +258,22 @@ def test_silence_is_no_speech_whatever_the_model_says(diarizer: Diarizer):
 
 def test_a_model_that_hears_nobody_is_not_silent_success(tmp_path: Path, wav: Path):
     deaf = Diarizer.load(tiny_model(tmp_path / "deaf", speaking=0))
-    with pytest.warns(UserWarning, match="no speech found in .*meeting.wav$"):
+    with pytest.warns(SortformerWarning, match="no speech found in .*meeting.wav$"):
         assert deaf(wav).turns == ()
+
+
+@pytest.mark.filterwarnings("ignore::sortformer.SortformerWarning")
+def test_a_result_tells_its_own_warnings_each_time_and_names_no_folder(diarizer: Diarizer, wav: Path):
+    (cut := wav.with_name("cut.wav")).write_bytes(wav.read_bytes()[:-40_000])
+    for _ in range(2):
+        origin = diarizer(cut, num_speakers=3).origin
+        assert origin is not None
+        damaged, missing = origin.warnings or ()
+        assert damaged.startswith("cut.wav is damaged or truncated")
+        assert missing == "asked for 3 speakers, but found only 2"
+    origin = diarizer(wav).origin
+    assert origin is not None
+    assert origin.warnings == ()
 
 
 def test_a_live_stream_is_that_of_its_preset(diarizer: Diarizer):

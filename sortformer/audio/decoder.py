@@ -6,6 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
+from sortformer.warned import SortformerWarning
+
 __all__ = ["AudioInfo", "AudioWarning", "Damaged", "Decoder", "NotDecodable"]
 
 
@@ -25,7 +27,7 @@ class AudioInfo:
     tracks: int = 1
 
 
-class AudioWarning(UserWarning):
+class AudioWarning(SortformerWarning):
     """A warning that a recording is usable only in part, or that its channels cancel each other out."""
 
 

@@ -81,7 +81,7 @@ def piped(
 
     Warns:
         AudioWarning: if parts of a recording are damaged.
-        UserWarning: if a recording has several audio tracks, of which only one is read.
+        SortformerWarning: if a recording has several audio tracks, of which only one is read.
     """
     decoder = RawDecoder(encoding)
     source = _Pipe(pipe)

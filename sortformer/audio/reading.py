@@ -3,7 +3,6 @@
 import contextlib
 import math
 import os
-import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
@@ -18,6 +17,7 @@ from sortformer.config.checks import whole
 from sortformer.errors import InputError
 from sortformer.grid import LONGEST_S, SAMPLE_RATE
 from sortformer.intervals import number
+from sortformer.warned import warn
 
 __all__ = [
     "SHORTEST_S",
@@ -66,7 +66,7 @@ def read(source: AudioSource, sample_rate: int | None = None, channel: int | Non
     Warns:
         AudioWarning: if the end of the file is missing or parts of it are damaged (the rest is returned), or if the
             channels cancel each other out in their mean.
-        UserWarning: if the file has several audio tracks, of which only one is read.
+        SortformerWarning: if the file has several audio tracks, of which only one is read.
     """
     with recording_in(source, sample_rate) as recording:
         return joined(signal_of(recording, channel))
@@ -129,7 +129,7 @@ def crop(
     Warns:
         AudioWarning: if the file is damaged before the end of the excerpt (the samples before are returned), or if the
             channels cancel each other out in their mean.
-        UserWarning: if the file has several audio tracks, of which only one is read.
+        SortformerWarning: if the file has several audio tracks, of which only one is read.
     """
     if not is_file(source):
         got = type(source).__name__
@@ -182,12 +182,12 @@ def _stretch(found: Decoder, begin: int, end: int, name: str) -> Iterator[np.nda
         raise InputError(f"nothing in {name} can be decoded ({error}): record or export it again") from error
     except Damaged as error:
         place = f"after {at / found.info.sample_rate:.1f} s"
-        warnings.warn(f"{name} is damaged {place} ({error}): using the audio before that", AudioWarning, stacklevel=2)
+        warn(f"{name} is damaged {place} ({error}): using the audio before that", AudioWarning, stacklevel=2)
 
 
 def _warn_of_tracks(recording: Recording) -> None:
     if recording.tracks > 1:
-        warnings.warn(
+        warn(
             f"{recording.name} has {recording.tracks} audio tracks: using number {recording.track}, which players "
             "choose; for another, give a file of it (ffmpeg -i FILE -map 0:a:1 OUT.wav is number 2)",
             stacklevel=2,
@@ -212,7 +212,7 @@ def _watched(pieces: Iterable[np.ndarray], name: str) -> Iterator[np.ndarray]:
             apart += float(np.square(some).mean(axis=1).sum()) / piece.shape[1]
             together += float(np.square(some.mean(axis=1)).sum())
     if together < CANCELLED * apart:
-        warnings.warn(
+        warn(
             f"the channels of {name} cancel each other out in their mean: use one of them, such as the "
             "first (--channel 1; in Python, channel=1)",
             AudioWarning,

@@ -3,7 +3,6 @@
 import contextlib
 import io
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
@@ -15,6 +14,7 @@ from sortformer.audio.decoder import AudioWarning, Damaged, Decoder, NotDecodabl
 from sortformer.audio.files import decoder, file_in, is_file, name_of
 from sortformer.audio.signal import FASTEST_RATE, SLOWEST_RATE, rechunked
 from sortformer.errors import InputError
+from sortformer.warned import warn
 
 __all__ = ["PIECE_SAMPLES", "AudioSource", "Recording", "recording_in", "recording_of"]
 
@@ -117,4 +117,4 @@ def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
     if cut or fault:
         of = f" of the {promised_s:.1f} s that its header states" if cut else ""
         why = f" ({fault})" if fault else ""
-        warnings.warn(f"{name} is damaged or truncated{why}: using {used_s:.1f} s{of}", AudioWarning, stacklevel=2)
+        warn(f"{name} is damaged or truncated{why}: using {used_s:.1f} s{of}", AudioWarning, stacklevel=2)

@@ -1,8 +1,7 @@
 """The licences of published weights, as far as they bind the user."""
 
-import warnings
-
 from sortformer.config.model import ModelConfig
+from sortformer.warned import warn
 
 __all__ = ["licence_of", "remind"]
 
@@ -32,4 +31,4 @@ def licence_of(name: str, config: ModelConfig) -> str | None:
 def remind(source: str, licence: str | None) -> None:
     """Warn once, when weights are loaded, if their licence forbids commercial use."""
     if licence == _NON_COMMERCIAL:
-        warnings.warn(f"the weights {source} are licensed {licence}: no commercial use", stacklevel=4)
+        warn(f"the weights {source} are licensed {licence}: no commercial use", stacklevel=4)

@@ -27,7 +27,7 @@ def load(source: str | Path) -> tuple[Sortformer, PostprocessConfig]:
         InputError: if there is no such model, a file is absent or damaged, or the model is not supported.
 
     Warns:
-        UserWarning: if the licence of the weights forbids commercial use.
+        SortformerWarning: if the licence of the weights forbids commercial use.
     """
     checkpoint = read(source)
     return checkpoint.model, checkpoint.postprocess

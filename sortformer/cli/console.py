@@ -29,7 +29,6 @@ __all__ = [
     "show_warning",
     "unforeseen",
     "usage_errors",
-    "without_folder",
 ]
 
 TRACEBACK = "SORTFORMER_TRACEBACK"
@@ -73,11 +72,6 @@ def show_warning(
 def named(message: str, name: str) -> str:
     """Return a message with the recording's name in front, unless it contains the name."""
     return message if composed(in_unicode(name)) in composed(in_unicode(message)) else f"{name}: {message}"
-
-
-def without_folder(message: str, path: str) -> str:
-    """Return a message with the name of a file in place of its path, for results: these name no folders."""
-    return in_unicode(message).replace(in_unicode(path), in_unicode(os.path.basename(path)))
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,6 +43,7 @@ from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
 from sortformer.formats.kinds import formats_named
 from sortformer.formats.names import composed
+from sortformer.warned import warn
 
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization
@@ -137,7 +137,7 @@ def diarize(
         def job(recording: Recording, progress: Progress) -> Diarization:
             number = recording.num_speakers if oracle_num_speakers else num_speakers
             if oracle_num_speakers and number is None:
-                warnings.warn("no manifest gives the number of speakers: it is estimated", stacklevel=2)
+                warn("no manifest gives the number of speakers: it is estimated", stacklevel=2)
             result = diarizer(
                 **recording.heard(channel),
                 preset=preset,

@@ -3,7 +3,6 @@
 import itertools
 import os
 import sys
-import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from sortformer.grid import SAMPLE_RATE
 from sortformer.manifests import is_manifest
 from sortformer.manifests.entry import SLACK_S
 from sortformer.manifests.jsonl import read_some
+from sortformer.warned import warn
 
 __all__ = ["Recording", "namesakes", "once", "recordings"]
 
@@ -65,7 +65,7 @@ class Recording:
             InputError: when a window cannot be read, starts after the end of its file, or is too short.
 
         Warns:
-            UserWarning: when the file ends before the window does.
+            SortformerWarning: when the file ends before the window does.
         """
         if not self.is_window():
             self._warn_of_the_end()
@@ -105,7 +105,7 @@ class Recording:
             return
         end_s, length_s = self.offset_s + self.duration_s, self._file_s()
         if length_s is not None and length_s + SLACK_S < end_s:
-            warnings.warn(
+            warn(
                 f"{self.name} should end at {end_s:.2f} s of {self.source}, but the file ends at {length_s:.2f} s",
                 stacklevel=2,
             )

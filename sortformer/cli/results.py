@@ -1,20 +1,20 @@
 """Output of results: to stdout, or into a folder, with one file per recording and format."""
 
 import sys
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sortformer.annotation import Diarization
-from sortformer.cli.console import say, without_folder
+from sortformer.cli.console import say
 from sortformer.cli.recordings import Recording, namesakes
 from sortformer.cli.transcripts import Transcripts
 from sortformer.errors import InputError, refusal
 from sortformer.formats.kinds import FORMATS, WORDY
-from sortformer.formats.names import composed, without_white_space
+from sortformer.formats.names import composed, without_folder, without_white_space
 from sortformer.formats.write import check_folder, ignores_case, write_text
 from sortformer.intervals import Regions, clipped
+from sortformer.warned import warn
 
 __all__ = ["Results", "check_out", "say_as_in_rttm"]
 
@@ -224,9 +224,7 @@ def _inside(result: Diarization, regions: Regions) -> Diarization:
     """Return the part in the regions of a UEM; warn if it is empty."""
     kept = result.within(regions)
     if not clipped(regions, 0.0, result.duration):
-        warnings.warn(
-            f"no region of the UEM lies within {result.uri}, which ends at {result.duration:.2f} s", stacklevel=2
-        )
+        warn(f"no region of the UEM lies within {result.uri}, which ends at {result.duration:.2f} s", stacklevel=2)
     elif result.turns and not kept.turns:
-        warnings.warn(f"nobody speaks in the regions of the UEM of {result.uri}", stacklevel=2)
+        warn(f"nobody speaks in the regions of the UEM of {result.uri}", stacklevel=2)
     return kept

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sortformer.annotation import Diarization
-from sortformer.cli.console import about, say, usage_errors, without_folder
+from sortformer.cli.console import about, say, usage_errors
 from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts
 from sortformer.cli.options import (
     Channel,
@@ -39,6 +39,7 @@ from sortformer.cli.sound import Sound
 from sortformer.errors import InputError, refusal
 from sortformer.formats import rttm
 from sortformer.formats.kinds import FORMATS
+from sortformer.formats.names import without_folder
 from sortformer.formats.text import clock
 from sortformer.formats.write import write_text
 from sortformer.grid import SAMPLE_RATE

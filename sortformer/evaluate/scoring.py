@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import sys
-import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from sortformer.metrics.compared import compared
 from sortformer.metrics.der import jer, speaker_counts
 from sortformer.metrics.protocol import FULL, Protocol, protocol_named
 from sortformer.metrics.region import Parts, scored_region
+from sortformer.warned import warn
 
 __all__ = ["STDIN", "score", "score_recordings"]
 
@@ -56,9 +56,9 @@ def score(
         ConfigError: when the protocol is unknown.
 
     Warns:
-        UserWarning: when a single hypothesis file without a turn is taken for silence and the reference has turns; when
-            a reference is not in the UEM; or when a UEM has no part of a recording, or begins after the last turn of
-            both sides and so may be that of another.
+        SortformerWarning: when a single hypothesis file without a turn is taken for silence and the reference has
+            turns; when a reference is not in the UEM; or when a UEM has no part of a recording, or begins after the
+            last turn of both sides and so may be that of another.
     """
     optional = ("" if given is None else given for given in (uem, baseline, errors))
     for given in (reference, hypothesis, *optional):
@@ -76,7 +76,7 @@ def score(
         _check_sent(path, side)
         if not side and any(truth.turns.values()):
             silent = listed(sorted(truth.turns))
-            warnings.warn(f"{path} has no turns: it counts as silence in {silent}", stacklevel=2)
+            warn(f"{path} has no turns: it counts as silence in {silent}", stacklevel=2)
     names = truth.turns or sides[0] or {without_white_space(Path(reference).stem): ()}
     references = truth.turns or dict.fromkeys(names, ())
     references, *sides = _listed_in(truth.uem, references, *(side or dict.fromkeys(names, ()) for side in sides))
@@ -91,13 +91,11 @@ def score(
         if row.uri in truth.windows or row.region.basis != "uem":
             continue
         if not row.region.parts:
-            warnings.warn(
-                f"nothing of {row.uri!r} is scored: its UEM has no part of it (the times are seconds)", stacklevel=2
-            )
+            warn(f"nothing of {row.uri!r} is scored: its UEM has no part of it (the times are seconds)", stacklevel=2)
             continue
         last = max((turn.end for side in (references, hypotheses) for turn in side[row.uri]), default=math.inf)
         if row.region.parts[0][0] >= last:
-            warnings.warn(
+            warn(
                 f"the UEM of {row.uri!r} begins at {row.region.parts[0][0]:.2f} s, after the last turn of either side "
                 f"({last:.2f} s): is it for this recording?",
                 stacklevel=2,
@@ -124,7 +122,7 @@ def score_recordings(
         ConfigError: when the protocol is unknown.
 
     Warns:
-        UserWarning: when a reference is not in the UEM.
+        SortformerWarning: when a reference is not in the UEM.
     """
     protocol = protocol_named(protocol)
     for name, given in (("references", references), ("hypotheses", hypotheses), ("uem", {} if uem is None else uem)):
@@ -169,7 +167,7 @@ def _listed_in(
     if len(others) == len(references):
         raise InputError(f"the UEM has no regions of {listed(others)}; add them, or score without it")
     if others:
-        warnings.warn(f"not scored, as the UEM has no regions of them: {listed(others)}", stacklevel=3)
+        warn(f"not scored, as the UEM has no regions of them: {listed(others)}", stacklevel=3)
     sides = (references, *hypotheses)
     return [{uri: side[uri] for uri in side if uri in uem or uri not in references} for side in sides]
 

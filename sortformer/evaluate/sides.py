@@ -44,7 +44,7 @@ def truth_in(path: str | os.PathLike[str], uem: str | os.PathLike[str] | None = 
             nor a duration, and its recording is missing, does not tell its own, or ends before the entry begins.
 
     Warns:
-        UserWarning: when a folder has turns of several kinds.
+        SortformerWarning: when a folder has turns of several kinds.
     """
     given = None if uem is None else uem_in(Path(uem))
     if not is_manifest(path) or holds_turns(Path(path)):

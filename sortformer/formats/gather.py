@@ -1,6 +1,5 @@
 """Turns and UEM from one file about any number of recordings, or from a folder of such files."""
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -12,6 +11,7 @@ from sortformer.formats.folders import is_visible_file
 from sortformer.formats.names import in_unicode, without_white_space
 from sortformer.formats.source import read_text
 from sortformer.intervals import Regions
+from sortformer.warned import warn
 
 __all__ = [
     "KINDS",
@@ -139,7 +139,7 @@ def warn_of_others(path: Path) -> None:
 def warn_of_kinds(place: Path, kinds: Sequence[str]) -> None:
     """Warn if a place has turns of several kinds, of which the first is read."""
     if len(kinds) > 1:
-        warnings.warn(
+        warn(
             f"{place} has turns in {' and '.join(kinds)}: using only those in {kinds[0]}; for others, give a folder "
             "without these, or convert them with `sortformer export`",
             stacklevel=4,

@@ -19,6 +19,7 @@ __all__ = [
     "in_unicode",
     "one_line",
     "renamed",
+    "without_folder",
     "without_white_space",
 ]
 
@@ -72,6 +73,11 @@ def in_unicode(name: str) -> str:
     Python uses them for the undecodable bytes of file names.
     """
     return name.encode("utf-8", "replace").decode("utf-8")
+
+
+def without_folder(message: str, path: str) -> str:
+    """Return a message with the name of a file in place of its path, for results: these name no folders."""
+    return in_unicode(message).replace(in_unicode(path), in_unicode(os.path.basename(path)))
 
 
 def check_name(name: str, kind: str) -> str:

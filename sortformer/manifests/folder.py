@@ -1,6 +1,5 @@
 """A manifest of a folder with recordings and their references, in any arrangement."""
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ from sortformer.formats.gather import KINDS, is_rttm, turns_in, warn_of_kinds
 from sortformer.formats.names import without_white_space
 from sortformer.manifests.entry import Draft, Entry
 from sortformer.manifests.tree import Tree, duration_of
+from sortformer.warned import warn
 
 __all__ = ["from_folder"]
 
@@ -41,8 +41,8 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
             references of a recording differ, or there are none in ``references``, or none about the recordings.
 
     Warns:
-        UserWarning: when the folder ``references`` has references of several kinds, or a reference or UEM file is about
-            no recording.
+        SortformerWarning: when the folder ``references`` has references of several kinds, or a reference or UEM file is
+            about no recording.
     """
     recordings = Tree.of(folder, AUDIO_SUFFIXES)
     elsewhere = Path(references) if references is not None else Path(folder)
@@ -82,9 +82,7 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     for what, side in (("references", turns), ("UEM files", regions)):
         used = {path for name, (path, _) in side.items() if name in ids}
         if unused := sorted({path for path, _ in side.values()} - used):
-            warnings.warn(
-                f"these {what} belong to no recording in {folder}: {listed([*map(str, unused)])}", stacklevel=2
-            )
+            warn(f"these {what} belong to no recording in {folder}: {listed([*map(str, unused)])}", stacklevel=2)
     return drafts
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from sortformer.annotation import Diarization
 from sortformer.errors import InputError
-from sortformer.serve.warned import warned
 from sortformer.streaming import Session, SessionPool, Update
+from sortformer.warned import warned
 
 __all__ = ["Batch"]
 
@@ -49,7 +49,7 @@ class Batch:
         """
 
         def enrolled() -> list[str]:
-            with warned() as warnings:
+            with warned(shown=False) as warnings:
                 session.enroll(name, clip)
                 return warnings
 
@@ -65,7 +65,7 @@ class Batch:
         """
 
         def last() -> tuple[Update, Diarization, list[str]]:
-            with warned() as warnings:
+            with warned(shown=False) as warnings:
                 session.push(block)
                 return session.flush(), session.finish(), warnings
 

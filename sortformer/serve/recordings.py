@@ -22,7 +22,7 @@ from sortformer.heard import report
 from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, asked
 from sortformer.serve.options import LONGEST_CLIP_S, check_clip
 from sortformer.serve.refusals import STOPPING, later, too_large
-from sortformer.serve.warned import warned
+from sortformer.warned import warned
 from sortformer.words import Word, assign_speakers
 
 __all__ = ["RESPONSES", "Recordings"]
@@ -119,7 +119,7 @@ class Recordings:
         def hear() -> Response:
             if self.stopping:
                 raise Cancelled(STOPPING)
-            with warned() as warnings:
+            with warned(shown=False) as warnings:
                 voices = dict[str, np.ndarray]()
                 for name, clip in wish.clips.items():
                     report(going_on, "read", 0.0, None)  # ends the work if nobody waits for it any more

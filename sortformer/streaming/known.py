@@ -33,7 +33,7 @@ def introduced(
         InputError: if the clip of ``name`` has too little speech.
 
     Warns:
-        UserWarning: if it sounds like the clip of another.
+        SortformerWarning: if it sounds like the clip of another.
     """
     voice, known = clip_voice(model, name, wave, clustering), state.known.clone()
     voices = {other: known[0, place].cpu().numpy() for other, place in others.items()}

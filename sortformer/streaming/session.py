@@ -1,6 +1,5 @@
 """A live session: samples in, at any pace, turns out."""
 
-import warnings
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +37,7 @@ from sortformer.streaming.rows import row, shapes, side_by_side
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
 from sortformer.streaming.turns import TurnState, add_frames, end_turns, free_slot, name_slot, start_turns
 from sortformer.streaming.update import Update
+from sortformer.warned import warn
 
 __all__ = ["Session", "advance"]
 
@@ -160,7 +160,7 @@ class Session:
                 free, or the clip is too short, silent, or sounds like somebody else's. The state is then unchanged.
 
         Warns:
-            UserWarning: by voice, if it sounds like somebody else's.
+            SortformerWarning: by voice, if it sounds like somebody else's.
         """
         with self._lock:
             self._require_open()
@@ -221,13 +221,13 @@ class Session:
         """End the stream, unless it has ended, and return all its turns; a second call returns the same.
 
         Warns:
-            UserWarning: when no speech was found, or every slot has a speaker and there is no ``max_speakers``.
+            SortformerWarning: when no speech was found, or every slot has a speaker and there is no ``max_speakers``.
         """
         with self._lock:
             if not self._ended:
                 self.flush()
             if self.duration_s and not self._turns:
-                warnings.warn(f"no speech found in {self.uri}{how_quiet(self._position.front.peak)}", stacklevel=2)
+                warn(f"no speech found in {self.uri}{how_quiet(self._position.front.peak)}", stacklevel=2)
             if self.config.max_speakers is None:
                 warn_if_full(self.uri, sum(map(bool, self.names)), self._limit, self.config.clustering)
             origin = self.origin and replace(self.origin, time_axis=TimeAxis(0.0, self.step_s, self.num_frames))

@@ -2,7 +2,6 @@
 
 import json
 import math
-import warnings
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
@@ -30,6 +29,7 @@ from sortformer.train.state import TrainState
 from sortformer.train.step import take_step
 from sortformer.train.streamed import check_streams
 from sortformer.train.teacher import VoiceTeacher
+from sortformer.warned import warn
 
 __all__ = ["train"]
 
@@ -78,8 +78,8 @@ def train(
         Cancelled: if another process failed; that one raises the error.
 
     Warns:
-        UserWarning: if all steps of the recipe have been done before, a run is resumed with other settings or data, or
-            all steps are warm-up.
+        SortformerWarning: if all steps of the recipe have been done before, a run is resumed with other settings or
+            data, or all steps are warm-up.
     """
     if not isinstance(config, TrainConfig):
         raise InputError(
@@ -162,18 +162,18 @@ def _warn(config: TrainConfig, out: Path, step: int, changed: list[str]) -> None
     """Warn about what may not be intended."""
     if step >= config.steps:
         other = ", although the contents of [data] have changed" if _CONTENT in changed else ""
-        warnings.warn(
+        warn(
             f"the run in {out} had already done {step} of {config.steps} steps: there was nothing to train{other}",
             stacklevel=3,
         )
         return
     if step and changed:
-        warnings.warn(
+        warn(
             f"the run in {out} continues from step {step} with a changed recipe: {', '.join(changed)}",
             stacklevel=3,
         )
     if (warm := config.optimizer.warmup_steps) >= config.steps:
-        warnings.warn(
+        warn(
             f"all {config.steps} steps of the recipe are warm-up (warmup_steps of [optimizer] is {warm}): the "
             "learning rate rises to the end",
             stacklevel=3,

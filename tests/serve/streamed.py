@@ -14,6 +14,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.formats.json import turns
 from sortformer.streaming import Session, Update
+from sortformer.warned import warned
 from tests.serve.running import message
 from tests.streaming.tiny import noise, tiny_model
 
@@ -30,7 +31,9 @@ def expected(wave: np.ndarray, preset: str | None, uri: str = "audio") -> list[d
     updates = [session.push(wave[start : start + 160]) for start in range(0, len(wave), 160)]
     said = [_said("update", session, update) for update in updates if len(update.probs)]
     last = _said("done", session, session.flush()) | {"speaking": []}
-    return [*said, last | {"result": json.loads(session.finish().to_json()) | {"warnings": []}}]
+    with warned(shown=False) as warnings:
+        result = session.finish()
+    return [*said, last | {"result": json.loads(result.warned(warnings).to_json())}]
 
 
 def _said(kind: str, session: Session, update: Update) -> dict[str, Any]:
