@@ -95,7 +95,7 @@ def _device(name: str) -> str:
     return name
 
 
-Device = Annotated[str, typer.Option(callback=_device, help="auto, cpu, cuda or mps.")]
+Device = Annotated[str, typer.Option(callback=_device, help="auto (CUDA, or the CPU), cpu, cuda or mps.")]
 
 
 def _one_channel(text: str) -> int:
