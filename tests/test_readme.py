@@ -13,9 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from onnxruntime.quantization import quantize_dynamic
 
+from sortformer import audio
 from sortformer.annotation import Diarization, Turn
 from sortformer.checkpoint.contents import Checkpoint
 from sortformer.checkpoint.onnx_export import write_onnx
@@ -93,6 +95,18 @@ def test_talk_time_is_counted_as_its_page_says(checkout: Path, monkeypatch: pyte
     talk, silence = page["taking"](talks).to_dict("records")
     assert talk == {"silence": 2, "overlap": 1.5, "changes": 2, "offset": 0.25, "interrupting": 1, "within": 1}
     assert (silence["silence"], silence["overlap"], silence["changes"]) == (10, 0, 0)
+
+
+def test_the_clips_of_a_speaker_are_the_longest_turns_alone(checkout: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(checkout)
+    cut = next(block for block in blocks(ROOT / "docs" / "python.md", "python") if "soundfile.write" in block)
+    turns = [Turn(0, 2, "Ada"), Turn(1, 4, "Bob"), Turn(4, 26, "Ada"), Turn(26, 27, "Cy"), Turn(26, 27, "Bob")]
+    exec(cut, {"known": Diarization(tuple(turns), 30, "meeting"), "audio": audio})
+    clips = {path.stem: audio.read(path) for path in checkout.glob("*.wav")}
+    wave = audio.read("demos/meeting.wav")
+    assert clips.keys() == {"Ada", "Bob"}  # Cy is never alone
+    np.testing.assert_array_equal(clips["Ada"], wave[4 * 16000 : 24 * 16000])
+    np.testing.assert_array_equal(clips["Bob"], wave[2 * 16000 : 4 * 16000])
 
 
 def write_graph(path: Path) -> None:
