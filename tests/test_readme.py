@@ -97,6 +97,16 @@ def test_talk_time_is_counted_as_its_page_says(checkout: Path, monkeypatch: pyte
     assert (silence["silence"], silence["overlap"], silence["changes"]) == (10, 0, 0)
 
 
+@pytest.mark.skipif(shutil.which("awk") is None, reason="awk is absent")
+def test_a_file_a_speaker_becomes_one_recording(tmp_path: Path):
+    join = next(code for code in re.findall(r"`([^`]+)`", COMMANDS.read_text("utf-8")) if "alone/*.rttm" in code)
+    (tmp_path / "alone").mkdir()
+    for name, turns in {"Ada": (Turn(1, 2, "speaker_0"),), "Bob B": (Turn(1.5, 3, "speaker_0"),), "Cy": ()}.items():
+        rttm.write(tmp_path / "alone" / f"{name}.rttm", Diarization(turns, 4, name))
+    subprocess.run(join, shell=True, cwd=tmp_path, check=True)
+    assert rttm.read(tmp_path / "meeting.rttm") == {"meeting": (Turn(1, 2, "Ada"), Turn(1.5, 3, "Bob_B"))}
+
+
 def test_the_clips_of_a_speaker_are_the_longest_turns_alone(checkout: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(checkout)
     cut = next(block for block in blocks(ROOT / "docs" / "python.md", "python") if "soundfile.write" in block)
