@@ -81,7 +81,7 @@ def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringCon
     """
     if speakers >= limit:
         further = clustering is not None and limit < MOST_SPEAKERS
-        more = f"say how many there are (num_speakers) or may be (max_speakers), up to {MOST_SPEAKERS}, or " * further
+        more = f"say how many there may be (max_speakers), up to {MOST_SPEAKERS}, or " * further
         warn(
             f"{name} has {counted(limit, 'speaker')}, the maximum, and any further one is merged with these: "
             f"{more}give max_speakers={limit} if there are no more",
