@@ -152,6 +152,7 @@ def test_what_is_chosen_is_sent_and_nothing_else(outcome):
       choose("clips", {file("Ada.wav", WAV)}, {file("Bob.wav", WAV)});
       choose("words", {file("talk.srt", b"1")});
       $("number").value = "2";
+      $("most").value = "3";
       $("each").checked = true;
       await sent();
       return [...seen, names];
@@ -163,7 +164,7 @@ def test_what_is_chosen_is_sent_and_nothing_else(outcome):
         [
             *always,
             *(["enroll", name] for name in ("Ada.wav", "Bob.wav")),
-            *(["words", "talk.srt"], ["num_speakers", "2"], ["channel", "each"]),
+            *(["words", "talk.srt"], ["num_speakers", "2"], ["max_speakers", "3"], ["channel", "each"]),
         ]
     )
 
@@ -224,10 +225,10 @@ def test_it_fits_a_narrow_screen_and_its_fields_are_described(browser: str, serv
     script = """JSON.stringify([
       document.documentElement.scrollWidth <= 320,
       Math.min(...[...document.querySelectorAll("[type=file], select")].map((field) => field.offsetWidth)) > 200,
-      ...[..."number each clips words".split(" ")].map((id) => document.getElementById(id).labels.length),
+      ...[..."number most each clips words".split(" ")].map((id) => document.getElementById(id).labels.length),
     ])"""
     with driven(browser, tmp_path, width=320) as run:
-        assert json.loads(run(f"http://{server.address}/", script)["value"]) == [True, True, 2, 2, 2, 2]
+        assert json.loads(run(f"http://{server.address}/", script)["value"]) == [True, True, 2, 2, 2, 2, 2]
 
 
 def test_the_page_may_load_nothing_and_be_in_no_frame(server: Running):
