@@ -109,7 +109,7 @@ def assign_speakers(
     if before is not None:
         gone = {*before.speakers} - {*diarization.speakers}
         found = [
-            now._replace(speaker=owner) if then.speaker == now.speaker and owner not in (None, *gone) else now
+            now._replace(speaker=owner) if then.speaker == now.speaker and owner and owner not in gone else now
             for then, now, owner in zip(_attributed(said, before)[0], found, owners, strict=True)
         ]
     late = sum(word.start > diarization.duration + SLACK_S for word in found)
@@ -152,7 +152,8 @@ def _result_with(words: Any, count: int) -> tuple[Diarization | None, list[str |
     listed = words.get("words") if isinstance(words, Mapping) and "schema_version" in words else None
     if isinstance(listed, list) and len(listed) == count and all(isinstance(word, dict) for word in listed):
         with suppress(InputError):  # another program's document may have such a key
-            return json.of_document(words), [word.get("speaker") for word in listed]
+            owners = [word.get("speaker") for word in listed]
+            return json.of_document(words), [owner if isinstance(owner, str) else None for owner in owners]
     return None, []
 
 

@@ -206,6 +206,9 @@ def test_words_of_channels_keep_their_speakers_when_our_json_is_read_again():
     assert {word.speaker for word in assign_speakers(document, CALL)} == {"channel_1"}  # who knows no Ada
     foreign = {**document, "schema_version": "2.9"}
     assert {word.speaker for word in assign_speakers(foreign, named)} == {"channel_1"}
+    for number in (1, ""):  # is no name
+        numbered = {**document, "words": [{**word, "speaker": number} for word in document["words"]]}
+        assert {word.speaker for word in assign_speakers(numbered, named)} == {"channel_1"}
 
 
 def test_words_of_our_json_follow_corrected_turns_and_other_labels():
