@@ -202,7 +202,8 @@ class Diarizer:
         if self.exit_confidence is not None:
             asked["exit_confidence"] = self.exit_confidence
         result = replace(result, origin=found.origin(self.name, asked | {"postprocess": to_dict(settings)}))
-        return result.warned(without_folder(fault, name_of(audio)) for fault in faults)
+        files = [name_of(each) for each in (audio, *(enroll or {}).values())]
+        return result.warned(without_folder(fault, *files) for fault in faults)
 
     def probabilities(
         self,

@@ -271,6 +271,10 @@ def test_a_result_tells_its_own_warnings_each_time_and_names_no_folder(diarizer:
         damaged, missing = origin.warnings or ()
         assert damaged.startswith("cut.wav is damaged or truncated")
         assert missing == "asked for 3 speakers, but found only 2"
+    (clip := wav.with_name("ann.wav")).write_bytes(wav.read_bytes()[:-17_000])
+    origin = diarizer(wav, enroll={"ann": clip}).origin
+    assert origin is not None
+    assert (origin.warnings or ("",))[0].startswith("ann.wav is damaged or truncated")
     origin = diarizer(wav).origin
     assert origin is not None
     assert origin.warnings == ()

@@ -75,9 +75,12 @@ def in_unicode(name: str) -> str:
     return name.encode("utf-8", "replace").decode("utf-8")
 
 
-def without_folder(message: str, path: str) -> str:
-    """Return a message with the name of a file in place of its path, for results: these name no folders."""
-    return in_unicode(message).replace(in_unicode(path), in_unicode(os.path.basename(path)))
+def without_folder(message: str, *paths: str) -> str:
+    """Return a message with the names of files in place of their paths, for results: these name no folders."""
+    message = in_unicode(message)
+    for path in sorted(map(in_unicode, paths), key=len, reverse=True):  # one may be the end of another
+        message = message.replace(path, os.path.basename(path))
+    return message
 
 
 def check_name(name: str, kind: str) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer.errors import InputError
-from sortformer.formats.names import check_name, check_person, one_line, without_white_space
+from sortformer.formats.names import check_name, check_person, one_line, without_folder, without_white_space
 
 
 @given(st.text())
@@ -17,6 +17,10 @@ def test_a_name_without_white_space_can_be_written(name):
 
 def test_white_space_becomes_an_underscore():
     assert without_white_space(" Anna  Maria\t2 ") == "Anna_Maria_2"
+
+
+def test_files_are_named_without_their_folders_even_if_the_path_of_one_ends_that_of_another():
+    assert without_folder("b/ada.wav is like a/b/ada.wav", "b/ada.wav", "a/b/ada.wav") == "ada.wav is like ada.wav"
 
 
 @pytest.mark.parametrize("control", ["\x00", "\x1b", "\x7f", "\x85", "\x9b"])
