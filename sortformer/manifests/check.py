@@ -73,7 +73,7 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     statistics: dict[Path, Statistics] = {}
     owner: dict[str, Path] = {}
     files: dict[bytes | tuple[Turn, ...], Path] = {}  # the first with such samples, and with such turns
-    spellings: dict[str, list[str]] = {}
+    spellings: dict[tuple[str, str], list[str]] = {}
     lists = [(path, read_lines(path)) for path in map(Path, manifests)]
     to_diarize = all(entry.rttm is None for _, entries in lists for entry in entries)
     for path, entries in lists:
@@ -98,7 +98,7 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
                 found.append((entry.id, f"{entry.audio} has the same audio as {other}"))
             elif len(look.own) > 1 and (other := files.setdefault(look.own, here)) != here:
                 doubts.append(Problem(path, entry.id, f"its turns are those of {other}: is the reference its own?"))
-            doubts += [Problem(path, entry.id, doubt) for doubt in _respelled(look.turns or (), spellings)]
+            doubts += [Problem(path, entry.id, doubt) for doubt in _respelled(entry, look.turns or (), spellings)]
             for what in _belongings(entry, look.turns or ()):
                 if owner.setdefault(what, path) != path:
                     found.append((entry.id, f"{what} is also in {owner[what]}"))
@@ -129,10 +129,11 @@ def _belongings(entry: Entry, turns: Sequence[Turn]) -> Iterator[str]:
             yield f"the speaker {speaker!r}"
 
 
-def _respelled(turns: Sequence[Turn], spellings: dict[str, list[str]]) -> Iterator[str]:
+def _respelled(entry: Entry, turns: Sequence[Turn], spellings: dict[tuple[str, str], list[str]]) -> Iterator[str]:
     """Yield speakers whose names differ only in case from another one so far; ``spellings`` has all of these."""
     for speaker in sorted({turn.speaker for turn in turns}):
-        known = spellings.setdefault(speaker.casefold(), [])
+        place = entry.id if _NUMBERED.fullmatch(speaker) else ""  # numbers of another recording are other people
+        known = spellings.setdefault((place, speaker.casefold()), [])
         if speaker not in known:
             if known:
                 yield f"the speaker {speaker!r} is also written {known[0]!r}: is this one person?"

@@ -251,12 +251,14 @@ def test_two_spellings_of_a_name_are_doubted_once(tmp_path: Path):
         reference = trees.truth(tmp_path / f"{name}.rttm", *turns)
         return Entry(name, trees.sound(tmp_path / f"{name}.wav"), duration=1.0, rttm=reference)
 
-    write(tmp_path / "train.jsonl", [recording("one", "Ada", "bert"), recording("two", "ADA", "bert", "Ada")])
-    write(tmp_path / "test.jsonl", [recording("three", "ADA", "Bert")])
+    train = [recording("one", "Ada", "bert", "a", "spk01"), recording("two", "ADA", "bert", "Ada", "SPK01")]
+    write(tmp_path / "train.jsonl", train)
+    write(tmp_path / "test.jsonl", [recording("three", "ADA", "Bert", "A", "a")])
     found = check([tmp_path / "train.jsonl", tmp_path / "test.jsonl"], listen=False)
     assert [(doubt.recording, doubt.what) for doubt in found.doubts] == [
         ("two", "the speaker 'ADA' is also written 'Ada': is this one person?"),
         ("three", "the speaker 'Bert' is also written 'bert': is this one person?"),
+        ("three", "the speaker 'a' is also written 'A': is this one person?"),  # those of "one" are other people
     ]
 
 
