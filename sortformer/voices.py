@@ -21,14 +21,14 @@ from sortformer.config.strict import from_dict, to_dict
 from sortformer.diarizer import Diarizer
 from sortformer.errors import InputError, listed
 from sortformer.estimates import Embeddings, check_diarization
-from sortformer.formats.names import check_person, without_white_space
+from sortformer.formats.names import check_person, without_folder, without_white_space
 from sortformer.formats.write import write_bytes
 from sortformer.heard import Progress
 from sortformer.json_values import text_of
 from sortformer.memory import LabelMemory, interpolate
 from sortformer.model.identity import identity
 from sortformer.unnamed import is_label
-from sortformer.warned import warn
+from sortformer.warned import warn, warned
 
 __all__ = ["VoiceStore"]
 
@@ -210,15 +210,17 @@ class VoiceStore:
             InputError: when the audio cannot be used, or ``lam`` or ``confidence`` is not a number from 0 to 1.
 
         Warns:
-            SortformerWarning: when the store is empty.
+            SortformerWarning: also in the result's ``origin.warnings``: when the store is empty, or a file is damaged
+                or has several audio tracks.
         """
         _check_share("lam, the weight of the memory,", lam)
         _check_share("confidence", confidence)
         exclusive = switch("exclusive", exclusive)
-        found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel, progress=progress)
-        said, labels = found.output.data.copy(), self._read(found)
-        slots = self._turns(found, {slot: str(slot) for slot in range(said.shape[1])})
-        names = {int(slot): name for slot, name in self._names(found, labels, slots, confidence).items()}
+        with warned() as faults:
+            found = self.diarizer.embeddings(audio, sample_rate=sample_rate, channel=channel, progress=progress)
+            said, labels = found.output.data.copy(), self._read(found)
+            slots = self._turns(found, {slot: str(slot) for slot in range(said.shape[1])})
+            names = {int(slot): name for slot, name in self._names(found, labels, slots, confidence).items()}
         finer = round(found.grid.step_s / found.output.step_s)
         for slot, name in names.items():
             evidence = labels[:, self.names.index(name)].repeat_interleave(finer)[: len(said)]
@@ -227,7 +229,8 @@ class VoiceStore:
         named = mixed.turns(settings, exclusive=exclusive, names=names)
         asked = {"lam": lam, "confidence": confidence, "channel": channel, "exclusive": exclusive}
         asked |= {"voices": list(self.names), "postprocess": to_dict(settings)}
-        return replace(named, origin=mixed.origin(self.diarizer.name, asked))
+        result = replace(named, origin=mixed.origin(self.diarizer.name, asked))
+        return result.warned(without_folder(fault, name_of(audio)) for fault in faults)
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the store as safetensors, atomically.

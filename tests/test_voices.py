@@ -294,6 +294,17 @@ def test_with_a_real_model_lam_0_is_the_diarizer_with_a_name(diarizer: Diarizer,
     np.testing.assert_allclose(diarizer.embeddings(chirp(2.0, RATE), sample_rate=RATE).data, emb, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore::sortformer.SortformerWarning")
+def test_a_result_tells_its_warnings_and_names_no_folder(diarizer: Diarizer, tmp_path: Path):
+    wav = write(tmp_path / "ada.wav", chirp(2.0, RATE), RATE)
+    wav.write_bytes(wav.read_bytes()[:-40_000])
+    origin = VoiceStore(diarizer).diarize(wav).origin
+    assert origin is not None
+    damaged, empty = origin.warnings or ()
+    assert damaged.startswith("ada.wav is damaged or truncated")
+    assert empty.startswith("this store has no voices")
+
+
 def test_finer_output_takes_the_memory_of_its_80_ms():
     finer = small_model(small_config(head={"upsampling": 8, "estimate_layers": ()}))
     with torch.no_grad():

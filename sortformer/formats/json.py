@@ -6,11 +6,11 @@ Schema 1::
      "confidence": probability or null}], "time_axis": {"start_s": s, "step_s": s, "num_frames": n} or null,
      "model": str or null, "version": str or null, "settings": {...}}
 
-Results of a ``Diarizer``, the command line and the server also have ``"warnings": [str]``, those given while they were
-made: of a damaged file, for example. If words are given, there is also ``"words": [{"start": s, "end": s, "text": str,
-"speaker": str or null}]``, which is ignored when a document is read. A recording lasts at least until its last turn
-ends. Times are in seconds, those of turns and words in whole milliseconds. Keys may be added within a schema version,
-so readers ignore unknown keys; a key whose meaning changes needs a new version.
+Results of a ``Diarizer``, a ``VoiceStore``, the command line and the server also have ``"warnings": [str]``, those
+given while they were made: of a damaged file, for example. If words are given, there is also ``"words": [{"start": s,
+"end": s, "text": str, "speaker": str or null}]``, which is ignored when a document is read. A recording lasts at least
+until its last turn ends. Times are in seconds, those of turns and words in whole milliseconds. Keys may be added within
+a schema version, so readers ignore unknown keys; a key whose meaning changes needs a new version.
 """
 
 import json
