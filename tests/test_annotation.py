@@ -4,6 +4,7 @@ import io
 import math
 from dataclasses import FrozenInstanceError
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -148,8 +149,9 @@ def test_what_is_no_path_is_refused_in_a_sentence(read):
         read(io.StringIO("SPEAKER a 1 0 2 <NA> <NA> ada <NA> <NA>\n"))
     with pytest.raises(InputError, match="the path of a file is required, got text: use a format's `parse`"):
         read("SPEAKER a 1 0 2 <NA> <NA> ada <NA> <NA>\n" * 10)
-    with pytest.raises(InputError, match=r"^cannot read 'a\\x00b': .*null"):
-        read("a\0b")
+    for path in ("a\0b", Path("a\0b")):
+        with pytest.raises(InputError, match=r"^cannot read 'a\\x00b': .*null"):
+            read(path)
 
 
 def test_two_speakers_may_become_one():

@@ -52,7 +52,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             raise InputError(f"{path} does not exist") from error
         raise InputError(f"cannot read {path}: {refusal(error)}") from error
     except ValueError as error:  # a null byte, or half a character
-        raise InputError(f"cannot read {path!r}: {error}") from error
+        raise InputError(f"cannot read {os.fspath(path)!r}: {error}") from error
 
 
 def decoded(content: bytes, source: str, torn: bytes | None = None) -> str:
