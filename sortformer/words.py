@@ -90,7 +90,7 @@ def assign_speakers(
     said, backwards = timed_words(words, diarization.duration)
     names = set(map(without_white_space, diarization.speakers))
     said = [(start, end, _unnamed(text, names)) for start, end, text in said]
-    before, owners = _result_with(words, len(said))
+    before, owners = _result_with(words, len(said), diarization.speakers)
     if diarization.turns and not said:
         warn(f"no words were given for {diarization.uri}, which has speech", stacklevel=2)
     if backwards:
@@ -147,13 +147,22 @@ def _by_channel(words: Any, diarization: Diarization) -> dict[str, list[Any]]:
     return {name: found[name] for name in _SPEAKERS.values() if name in found}
 
 
-def _result_with(words: Any, count: int) -> tuple[Diarization | None, list[str | None]]:
-    """Return the result in our own JSON and the speakers of its words; nothing if it has not so many or is another."""
+def _result_with(words: Any, count: int, speakers: tuple[str, ...]) -> tuple[Diarization | None, list[str | None]]:
+    """Return the result in our own JSON and the speakers of its words; nothing if it has not so many or is another.
+
+    Their names are those of ``speakers``, even where these have ``_`` for white space, as in RTTM.
+    """
+    written = {without_white_space(name): name for name in speakers}
+
+    def here(name: str) -> str:
+        return name if name in speakers else written.get(without_white_space(name), name)
+
     listed = words.get("words") if isinstance(words, Mapping) and "schema_version" in words else None
     if isinstance(listed, list) and len(listed) == count and all(isinstance(word, dict) for word in listed):
         with suppress(InputError):  # another program's document may have such a key
-            owners = [word.get("speaker") for word in listed]
-            return json.of_document(words), [owner if isinstance(owner, str) else None for owner in owners]
+            before, owners = json.of_document(words), [word.get("speaker") for word in listed]
+            before = before.relabel({name: here(name) for name in before.speakers})
+            return before, [here(owner) if isinstance(owner, str) else None for owner in owners]
     return None, []
 
 

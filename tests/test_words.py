@@ -3,12 +3,13 @@
 import math
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer import Diarization, InputError, Turn, assign_speakers
+from sortformer import Diarization, InputError, Turn, Word, assign_speakers
 from sortformer.formats import ctm, json, subtitles
 from tests.strategies import diarizations
 
@@ -209,6 +210,18 @@ def test_words_of_channels_keep_their_speakers_when_our_json_is_read_again():
     for number in (1, ""):  # is no name
         numbered = {**document, "words": [{**word, "speaker": number} for word in document["words"]]}
         assert {word.speaker for word in assign_speakers(numbered, named)} == {"channel_1"}
+
+
+def test_words_of_our_json_keep_their_speakers_where_rttm_has_no_white_space():
+    (words,) = ctm.parse(OVERLAP.format(*"12")).values()
+    said = assign_speakers(words, CALL)
+
+    def called(names: dict[Any, str]) -> tuple[Diarization, list[Word]]:
+        return CALL.relabel(names), [word._replace(speaker=names[word.speaker]) for word in said]
+
+    result, expected = called({"channel_1": "Ada_Lee", "channel_2": "Bob_B"})
+    document = json.document(*called({"channel_1": "Ada Lee", "channel_2": "Bob B"}))
+    assert assign_speakers(document, result) == expected
 
 
 def test_words_of_our_json_follow_corrected_turns_and_other_labels():
