@@ -24,7 +24,7 @@ from sortformer.manifests.tree import duration_of
 __all__ = ["Checked", "Problem", "check"]
 
 _SILENCE = 10 ** (-60 / 20)  # peak, relative to full scale
-_NUMBERED = re.compile(r"(spk|spkr|speaker|s)?[_-]?\d+|[a-z]", re.IGNORECASE)
+_NUMBERED = re.compile(r"(spk|spkr|speaker|channel|s)?[_-]?\d+|[a-z]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

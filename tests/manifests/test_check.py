@@ -273,10 +273,11 @@ def test_a_speaker_in_two_turns_at_once_is_doubted(tmp_path: Path, entry: Entry)
 
 
 def test_what_is_in_two_splits_is_found_but_numbers_are_no_names(tmp_path: Path, entry: Entry):
-    other = replace(entry, id="two", audio=trees.sound(tmp_path / "two.wav"), uem=None)
-    other = replace(other, rttm=trees.truth(tmp_path / "two.rttm", (0, 0.5, "bert"), (0.5, 1, "spk00")))
+    numbered = (0.5, 0.7, "channel_1"), (0.7, 1, "spk00")
+    other = replace(entry, id="two", audio=trees.sound(tmp_path / "two.wav"), uem=None, num_speakers=3)
+    other = replace(other, rttm=trees.truth(tmp_path / "two.rttm", (0, 0.5, "bert"), *numbered))
     third = replace(other, id="three", audio=trees.sound(tmp_path / "three.wav"))
-    third = replace(third, rttm=trees.truth(tmp_path / "three.rttm", (0, 0.5, "A"), (0.5, 1, "spk00")))
+    third = replace(third, rttm=trees.truth(tmp_path / "three.rttm", (0, 0.5, "A"), *numbered))
     write(tmp_path / "train.jsonl", [entry])
     write(tmp_path / "dev.jsonl", [other])
     write(tmp_path / "test.jsonl", [third])
