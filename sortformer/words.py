@@ -18,7 +18,7 @@ from sortformer.formats.names import without_white_space
 from sortformer.formats.spacing import words_in
 from sortformer.intervals import Regions, union
 from sortformer.timed_words import SLACK_S, timed_words
-from sortformer.unnamed import channel_name
+from sortformer.unnamed import channel_name, is_label_of_a_program
 from sortformer.warned import warn
 
 __all__ = ["Word", "assign_speakers", "check_words"]
@@ -28,7 +28,6 @@ _CROSSED_S = 1.0  # speech of a second speaker in a segment: longer than an inex
 _CHANNELS = (*enumerate(map(str, range(1, 100))), *enumerate("ABCDEFGH"))
 _SPEAKERS = {channel: channel_name(column) for column, channel in _CHANNELS}
 _OF_CHANNEL = re.compile(r"channel_\d+")
-_LABEL = re.compile(r"(?:speaker|channel)_\d+", re.IGNORECASE)
 
 
 class Word(NamedTuple):
@@ -170,7 +169,7 @@ def _unnamed(text: str, names: set[str]) -> str:
     """Return the text of a subtitle without the name in front of it, ours or WhisperX's: it will get another."""
     name, _, spoken = text.partition(": ")
     known = without_white_space(name.removeprefix("[").removesuffix("]"))
-    named = spoken and not text[0].isspace() and (known in names or _LABEL.fullmatch(known))
+    named = spoken and not text[0].isspace() and (known in names or is_label_of_a_program(known))
     return spoken if named else text
 
 

@@ -15,7 +15,7 @@ from sortformer.intervals import union
 from sortformer.manifests.entry import Entry
 from sortformer.manifests.references import own_turns, regions_of
 from sortformer.manifests.tree import Tree, duration_of
-from sortformer.unnamed import is_label
+from sortformer.unnamed import is_label_of_a_program
 
 __all__ = ["COLUMNS", "Utterance", "from_librispeech", "voices_of", "write_bank"]
 
@@ -85,7 +85,7 @@ def voices_of(
         parts = ((0.0, entry.duration or math.inf),) if regions is None else union(regions)
         turns = own_turns(entry)
         for turn in Diarization(turns, last_end(turns)).alone().merge():
-            shared = shared_names and not is_label(turn.speaker)
+            shared = shared_names and not is_label_of_a_program(turn.speaker)
             name = turn.speaker if shared else f"{recording}_{turn.speaker}"
             for first, last in parts:
                 start, end = max(turn.start, entry.offset + first), min(turn.end, entry.offset + last, length)

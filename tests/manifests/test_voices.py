@@ -58,13 +58,14 @@ def test_a_voice_is_one_in_all_windows_of_a_recording(tmp_path: Path):
 
 
 def test_speakers_without_a_name_are_never_shared(tmp_path: Path):
-    turns = (0, 3, "Ada"), (3, 6, "speaker_1")
+    turns = (0, 2, "Ada"), (2, 3, "17"), (3, 5, "speaker_1"), (5, 6, "SPEAKER_00")
     entries = [
         Entry(name, sound(tmp_path / f"{name}.wav", 6.0), 0, 6, truth(tmp_path / f"{name}.rttm", *turns))
         for name in ("one", "two")
     ]
-    found = [each.speaker for each in voices_of(entries, "train", "own", shared_names=True)]
-    assert found == ["own_Ada", "own_one_speaker_1", "own_Ada", "own_two_speaker_1"]
+    found = {each.speaker for each in voices_of(entries, "train", "own", shared_names=True)}
+    apart = {f"own_{name}_{label}" for name in ("one", "two") for label in ("speaker_1", "SPEAKER_00")}
+    assert found == {"own_Ada", "own_17"} | apart  # a corpus may number the people in it
 
 
 def test_what_the_uem_leaves_out_is_nobodys_voice(tmp_path: Path):
