@@ -29,6 +29,7 @@ _SAMPLE_FRAMES = 4  # frames of a stretch per sample, so that longer stretches w
 _MOST_SAMPLES = 3000  # all pairs are compared
 _SHORTEST_VOICE_FRAMES = 8  # with less, or less than _LEAST_SHARE of all speech, it is no speaker
 _LEAST_SHARE = 0.03
+_LEAST_PART = 0.12  # of an equal share, where so many voices are wanted that this is less
 _ROUNDS = 3  # of assignments and means, as in k-means
 _EQUAL = 0.01  # means this near are those of one voice
 
@@ -113,7 +114,7 @@ def _labels(
     ``distances`` are the thresholds above which voices count as two: in general, and if they take turns.
     """
     tree = linkage(points, "average", metric="cosine")
-    least = max(_SHORTEST_VOICE_FRAMES, _LEAST_SHARE * size.sum())
+    least = max(_SHORTEST_VOICE_FRAMES, min(_LEAST_SHARE, _LEAST_PART / fewest) * size.sum())
     wanted = max(fewest, min(sure, most, 1 + int(np.count_nonzero(tree[:, 2] > _SAME))))
     labels = _joined(points, size, fcluster(tree, distances[1], "distance"), distances[0])
     if np.count_nonzero(np.bincount(labels, weights=size) >= least) < wanted:

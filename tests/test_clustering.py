@@ -156,6 +156,17 @@ def test_who_is_asked_for_may_say_little():
     assert by_voice(probs, np.eye(DIM)[who], CONFIG, 3).shape[1] == 3
 
 
+def test_of_many_who_are_asked_for_some_may_say_less_than_of_a_few():
+    rng = np.random.default_rng(5)
+    stretches = [40] * 9 + [8]  # the last says a fiftieth
+    who = np.concatenate([np.full(20, voice) for voice in rng.permutation(np.repeat(np.arange(10), stretches))])
+    directions = np.linalg.qr(rng.normal(size=(DIM, DIM)))[0][:10]
+    emb = directions[who] + 0.1 * rng.normal(size=(len(who), DIM))
+    found = by_voice(slots_at_random(5, len(who)), emb, ClusteringConfig(0.4, max_speakers=10), fewest=10)
+    said = [(found[who == voice] > 0.5).mean(axis=0) for voice in range(10)]
+    assert len({int(each.argmax()) for each in said if each.max() > 0.9}) == 10
+
+
 def test_of_known_voices_that_both_say_too_little_the_one_that_says_more_is_found():
     who = np.repeat([0, 1], [7, 7])
     voices = np.eye(DIM)[:2] + 2 * np.eye(DIM)[2]  # one cluster
