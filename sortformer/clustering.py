@@ -52,8 +52,9 @@ def by_voice(
     Args:
         probs: (T, S) probabilities of the model's slots, in frames of 80 ms, in chronological order.
         emb: (T, D) the encoder's embeddings of the same frames.
-        fewest: the least number of voices, as far as there are stretches of speech that differ: the cluster tree is cut
-            lower until there are enough. The number of slots that surely have a speaker has the same effect.
+        fewest: the least number of voices, 1 or more, as far as there are stretches of speech that differ: the cluster
+            tree is cut lower until there are enough. The number of slots that surely have a speaker has the same
+            effect.
         most: the greatest number of voices (None: as in the config).
         stretch_frames: shortest and longest stretch of speech that is clustered.
         alternating: voices that take turns count as two from this share of the threshold on.

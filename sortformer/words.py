@@ -105,7 +105,7 @@ def assign_speakers(
         if all_said and not said:
             warn(f"none of the {len(all_said)} words lies in the selected regions of {diarization.uri}", stacklevel=2)
     found, crossed = _attributed(said, diarization)
-    if before is not None:
+    if before is not None:  # in our own JSON a word has another speaker than by time only if that is known better
         gone = {*before.speakers} - {*diarization.speakers}
         found = [
             now._replace(speaker=owner) if then.speaker == now.speaker and owner and owner not in gone else now

@@ -28,8 +28,8 @@ def from_folder(folder: str | Path, references: str | Path | None = None) -> lis
     A reference is matched by the recording ids in it, which are file names without suffix. If it has a single id, and
     no recording has that name, it is matched by its own file name instead, unless that is an id in another reference.
     The name of a recording may be longer: ``ES2002a.Mix-Headset.wav`` matches ``ES2002a`` if no reference has the id
-    ``ES2002a.Mix-Headset``, and no recording the name ``ES2002a``. A recording without a
-    reference gets an entry without one.
+    ``ES2002a.Mix-Headset``, and no recording the name ``ES2002a``. A recording without a reference gets an entry
+    without one.
 
     Args:
         references: the folder (or the file) with the references, if they are elsewhere or not RTTM: in a folder the
