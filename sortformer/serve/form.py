@@ -2,12 +2,13 @@
 
 import asyncio
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ValidationError, WithJsonSchema
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import FormData, Headers, UploadFile
+from starlette.formparsers import MultiPartParser
 
 from sortformer.config.channel import EACH, Channel
 from sortformer.errors import InputError
@@ -19,10 +20,11 @@ from sortformer.formats.source import decoded
 from sortformer.serve.options import given_once
 from sortformer.words import check_words
 
-__all__ = ["MOST_FILES", "NO_FILE", "REQUEST_BODY", "Asked", "Named", "Options", "asked"]
+__all__ = ["MOST_FILES", "NO_FILE", "REQUEST_BODY", "Asked", "Named", "Options", "WholeForm", "asked"]
 
 MOST_FILES = 50
-NO_FILE = "there is no recording, or not all of it has come: send it as the form field 'file' (curl -F file=@talk.wav)"
+NO_FILE = "there is no recording: send it as the form field 'file' (curl -F file=@talk.wav)"
+_CUT = "the end of the form is missing, as when a file grows while it is sent: choose and send it again"
 
 _WANTED = {"int": "a whole number", "bool": "true or false", "string": "text", "literal": "{expected}"}
 """What a value must be, by the prefix of pydantic's error type."""
@@ -65,6 +67,27 @@ _FORM = _SCHEMA | {
 }
 REQUEST_BODY = {"required": True, "content": {"multipart/form-data": {"schema": _FORM}}}
 """The request body, for OpenAPI."""
+
+
+class WholeForm(MultiPartParser):
+    """Starlette's parser, but it refuses a form that is cut: fields would be missing, and options not be followed.
+
+    ``parse`` raises InputError for that, and Starlette's MultiPartException for what is no form.
+    """
+
+    _ended = False
+
+    def __init__(self, headers: Headers, stream: AsyncGenerator[bytes], **limits: int) -> None:
+        super().__init__(headers, self._to_the_end(stream), **limits)
+
+    def on_end(self) -> None:
+        self._ended = True
+
+    async def _to_the_end(self, stream: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+        async for chunk in stream:
+            yield chunk
+        if not self._ended:
+            raise InputError(_CUT)  # here, because the parser then closes the files
 
 
 class Named:

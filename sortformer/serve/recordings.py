@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from fastapi import HTTPException, Request, Response
 from starlette.datastructures import FormData
+from starlette.formparsers import MultiPartException
 from starlette.types import Message, Receive
 
 from sortformer.annotation import Diarization
@@ -19,7 +20,7 @@ from sortformer.enrolled import read_clip
 from sortformer.errors import Cancelled, InputError
 from sortformer.formats.kinds import FORMATS
 from sortformer.heard import report
-from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, asked
+from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, WholeForm, asked
 from sortformer.serve.options import LONGEST_CLIP_S, check_clip
 from sortformer.serve.refusals import STOPPING, later, too_large
 from sortformer.warned import warned
@@ -148,9 +149,12 @@ class Recordings:
     @contextlib.asynccontextmanager
     async def _form(self, request: Request) -> AsyncIterator[FormData]:
         """Parse an upload; its files are closed at the end."""
-        sent = Request(request.scope, self._bounded(request))
+        limits = {"max_files": MOST_FILES, "max_fields": 20, "max_part_size": self.most_bytes}
         try:
-            form = await sent.form(max_files=MOST_FILES, max_fields=20, max_part_size=self.most_bytes)
+            async with contextlib.aclosing(Request(request.scope, self._bounded(request)).stream()) as stream:
+                form = await WholeForm(request.headers, stream, **limits).parse()
+        except MultiPartException as error:
+            raise InputError(error.message) from error
         except UnicodeError as error:  # of codecs such as "punycode"; Starlette handles others
             raise InputError("the form cannot be decoded with the charset that it names: leave that out") from error
         except OSError as error:  # of its temporary files
