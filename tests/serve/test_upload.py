@@ -220,6 +220,20 @@ def test_a_file_that_is_gone_or_shorter_since_it_was_chosen_is_not_sent(outcome)
     assert outcome(script) == [f"No answer: {reasons} ({why})." for why in ("talk.wav", "aborted")]
 
 
+def test_a_result_is_not_left_before_it_is_saved_or_confirmed(outcome):
+    script = f"""
+      const asks = () => !dispatchEvent(new Event("beforeunload", {{ cancelable: true }}));
+      choose("file", {file("talk.wav", WAV)});
+      const seen = [asks()];
+      form.requestSubmit();
+      await until(() => document.querySelector("header a"));
+      seen.push(asks(), $("unsaved").hidden, document.querySelector("header a").target);
+      $("rttm").click();
+      return [...seen, asks(), $("unsaved").hidden];
+    """
+    assert outcome(script) == [False, True, False, "_blank", False, True]
+
+
 @pytest.mark.parametrize("browser", BROWSERS)
 def test_it_fits_a_narrow_screen_and_its_fields_are_described(browser: str, server: Running, tmp_path: Path):
     script = """JSON.stringify([
