@@ -48,6 +48,27 @@ def test_the_timeline_is_drawn_as_wide_as_it_is_shown(outcome):
         assert outcome(recording, f"{HANDS} async function test() {{ {script} }}") == [1, 1, 1]
 
 
+def test_turns_too_narrow_to_be_seen_are_drawn_as_one(outcome):
+    """Thousands of outlines take a browser a third of a second, for each step of the cursor."""
+    script = """
+      const drawn = () => {
+        const bars = [];
+        Path2D.prototype.rect = (...bar) => bars.push(bar);
+        drawTimeline();
+        const insides = bars.filter((_, at) => at % 2 === 0); // each is followed by its outline
+        return insides.map(([x, _, width]) => [x, x + width].map((at) => Math.round(toMs(at))));
+      };
+      const whole = drawn();
+      look(0, 2000);
+      return [whole.length, ...whole[0], drawn()];
+    """
+    close = tuple(Turn(at / 2, at / 2 + 0.5, "Ada") for at in range(2_000))  # a turn is half a pixel wide
+    close += (Turn(1_100.0, 1_101.0, "Ada"),)
+    count, start, end, near = outcome(Diarization(close, 1_200.0), f"{HANDS} function test() {{ {script} }}")
+    assert (count, start, 1_000_000 <= end <= 1_002_000) == (2, 0, True)
+    assert near[:3] == [[0, 500], [500, 1_000], [1_000, 1_500]]
+
+
 def test_errors_are_shown_in_lanes_and_what_is_not_scored_is_shaded(outcome):
     script = """
       const brightness = (ms, kind) => {

@@ -4,6 +4,7 @@ const RULER = 22;
 const WAVE = 52;
 const ROW = 32; // must match .names in style.css
 const SHORTEST_VIEW = 500;
+const NARROW = 3; // pixels: narrower bars are nothing but edges
 const TICKS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 86400]; // seconds
 
 const view = { start: 0, span: Math.max(limit, 1) };
@@ -133,7 +134,7 @@ function drawRows(pen, width, colours) {
 /** The veil lightens the colours on a dark page; the edge gives contrast, even to bars that are nothing else. */
 function drawBars(pen, bars, colour, veil, opacity, edge, dashes) {
   const [inside, around] = [new Path2D(), new Path2D()];
-  for (const [x, y, width, height] of bars) {
+  for (const [x, y, width, height] of withoutNarrow(bars)) {
     inside.rect(x, y, width, height);
     around.rect(x + 0.75, y + 0.75, Math.max(0, width - 1.5), height - 1.5);
   }
@@ -145,6 +146,17 @@ function drawBars(pen, bars, colour, veil, opacity, edge, dashes) {
   pen.setLineDash(dashes);
   pen.stroke(around);
   pen.setLineDash([]);
+}
+
+/** The bars of a row, sorted, but narrow ones joined to the one before if it is near: thousands would be slow. */
+function withoutNarrow(bars) {
+  const found = [];
+  for (const [x, y, width, height] of bars) {
+    const last = found.at(-1);
+    if (last && width < NARROW && x < last[0] + last[2] + 1) last[2] = Math.max(last[2], x + width - last[0]);
+    else found.push([x, y, width, height]);
+  }
+  return found;
 }
 
 function drawHandles(pen, [x, y, width, height], colour) {
