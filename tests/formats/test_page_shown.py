@@ -48,6 +48,19 @@ def test_the_timeline_is_drawn_as_wide_as_it_is_shown(outcome):
         assert outcome(recording, f"{HANDS} async function test() {{ {script} }}") == [1, 1, 1]
 
 
+def test_messages_are_in_sight_of_the_list_and_take_no_space_when_there_are_none(outcome):
+    script = """
+      scrollTo(0, document.body.scrollHeight);
+      say("Nobody says that.");
+      const line = $("said").getBoundingClientRect();
+      const seen = [scrollY > 200, line.top, document.elementFromPoint(line.x + 1, line.y + 1) === $("said")];
+      say("");
+      return [...seen, $("said").getBoundingClientRect().bottom < 0];
+    """
+    many = Diarization(tuple(Turn(at, at + 1.0, f"speaker_{at}") for at in range(40)), 40.0)
+    assert outcome(many, f"{HANDS} function test() {{ {script} }}") == [True, 0, True, True]
+
+
 def test_turns_too_narrow_to_be_seen_are_drawn_as_one(outcome):
     """Thousands of outlines take a browser a third of a second, for each step of the cursor."""
     script = """
