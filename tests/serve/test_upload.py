@@ -169,6 +169,18 @@ def test_what_is_chosen_is_sent_and_nothing_else(outcome):
     )
 
 
+def test_a_number_of_speakers_excludes_the_greatest_number(outcome):
+    script = """
+      $("most").value = "3";
+      return ["2", ""].map((typed) => {
+        $("number").value = typed;
+        $("number").dispatchEvent(new Event("input"));
+        return new FormData(form).get("max_speakers");
+      });
+    """
+    assert outcome(script) == [None, "3"]
+
+
 def test_what_is_wrong_is_said(outcome):
     script = f"""
       choose("file", {file("talk.wav", b"no sound")});
