@@ -16,6 +16,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.formats.kinds import FORMATS
 from sortformer.serve import application
+from sortformer.serve.form import Options
 from tests.formats.opened_page import BROWSERS, driven
 from tests.serve.running import Running, running
 from tests.streaming.tiny import noise, tiny_model
@@ -153,13 +154,14 @@ def test_what_is_chosen_is_sent_and_nothing_else(outcome):
       choose("words", {file("talk.srt", b"1")});
       $("number").value = "2";
       $("most").value = "3";
-      $("each").checked = true;
+      $("channel").value = "each";
       await sent();
-      return [...seen, names];
+      return [...seen, names, [...$("channel").options].map((option) => option.value)];
     """
     always = [["file", "talk.wav"], ["response_format", "html"]]
-    first, second = outcome(script)
-    assert first == always
+    first, second, (mixed, *channels) = outcome(script)
+    assert (first, mixed) == (always, "")
+    assert [Options.model_validate({"channel": channel}).channel for channel in channels] == ["each", 1, 2]
     assert sorted(second) == sorted(
         [
             *always,
@@ -251,10 +253,10 @@ def test_it_fits_a_narrow_screen_and_its_fields_are_described(browser: str, serv
     script = """JSON.stringify([
       document.documentElement.scrollWidth <= 320,
       Math.min(...[...document.querySelectorAll("[type=file], select")].map((field) => field.offsetWidth)) > 200,
-      ...[..."number most each clips words".split(" ")].map((id) => document.getElementById(id).labels.length),
+      ...[..."number most channel clips words".split(" ")].map((id) => document.getElementById(id).labels.length),
     ])"""
     with driven(browser, tmp_path, width=320) as run:
-        assert json.loads(run(f"http://{server.address}/", script)["value"]) == [True, True, 2, 2, 2, 2, 2]
+        assert json.loads(run(f"http://{server.address}/", script)["value"]) == [True, True, 2, 2, 1, 2, 2]
 
 
 def test_the_page_may_load_nothing_and_be_in_no_frame(server: Running):
