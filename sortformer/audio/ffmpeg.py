@@ -101,8 +101,7 @@ class FfmpegDecoder:
         return 0  # seeking in a compressed stream is not sample-exact
 
     def pieces(self) -> Iterator[np.ndarray]:
-        # Convert the sample format only: rate and channels stay, so a header that is wrong about them is noticed.
-        to_float = av.AudioResampler(format="flt", rate=self._rate)
+        to_float = _ToFloat(self._rate)
         bad_packets, good_frames, given, lost_s = 0, 0, 0, 0.0
         try:
             for packet in self._packets():
@@ -114,12 +113,12 @@ class FfmpegDecoder:
                     lost_s += min(_seconds(packet.duration, packet.time_base), LONGEST_PACKET_S)
                 good_frames += len(frames)
                 for frame in frames:
-                    pieces = [_samples(part) for part in to_float.resample(frame)]
+                    pieces = to_float.pieces(frame)
                     silence = round(max(lost_s, self._gap_s(frame, given / self._rate)) * self._rate)
                     given, lost_s = given + silence + sum(map(len, pieces)), 0.0
-                    yield from self._silence(silence, frame.layout.nb_channels)  # keeps later samples in time
+                    yield from self._silence(silence, to_float.channels)  # keeps later samples in time
                     yield from pieces
-            yield from (_samples(part) for part in to_float.resample(None))
+            yield from to_float.rest()
         except (av.error.FFmpegError, ValueError) as error:
             raise Damaged(f"the rest cannot be decoded ({_reason(error)})") from error
         if self._steady:
@@ -211,6 +210,36 @@ class FfmpegDecoder:
             yield np.zeros((min(self._rate, samples - start), channels), np.float32)
 
 
+class _ToFloat:
+    """The conversion of frames to (n, channels) float32 at one rate, with the channels of the first frame.
+
+    Where recordings were joined, rate and channels may change: a frame of other channels gives their mean in each.
+    """
+
+    def __init__(self, rate: int) -> None:
+        self._rate, self.channels = rate, 0
+        self._kind: tuple[str, str, int] | None = None
+        self._resampler = av.AudioResampler(format="flt", rate=rate)
+
+    def pieces(self, frame: av.AudioFrame) -> list[np.ndarray]:
+        kind, before = (frame.format.name, frame.layout.name, frame.sample_rate), list[np.ndarray]()
+        if self._kind not in (None, kind):  # a resampler refuses frames of another kind
+            before = self.rest()
+            self._resampler = av.AudioResampler(format="flt", rate=self._rate)
+        self._kind, self.channels = kind, self.channels or frame.layout.nb_channels
+        return before + [self._samples(part) for part in self._resampler.resample(frame)]
+
+    def rest(self) -> list[np.ndarray]:
+        return [self._samples(part) for part in self._resampler.resample(None)]
+
+    def _samples(self, frame: av.AudioFrame) -> np.ndarray:
+        # Interleaved, in one plane: PyAV reads the planes of more than eight channels from unowned memory.
+        samples = frame.to_ndarray().reshape(-1, frame.layout.nb_channels)
+        if samples.shape[1] != self.channels:
+            samples = samples.mean(axis=1, keepdims=True).repeat(self.channels, axis=1)
+        return samples
+
+
 class _Named(Steady):
     """A steady file that keeps its name, by whose extension FFmpeg recognises some formats."""
 
@@ -241,10 +270,7 @@ def _seconds(count: int | None, unit: Fraction | None) -> float:
     return float(count * unit) if count and unit else 0.0
 
 
-def _samples(frame: av.AudioFrame) -> np.ndarray:
-    # Interleaved, in one plane: PyAV reads the planes of more than eight channels from unowned memory.
-    return frame.to_ndarray().reshape(-1, frame.layout.nb_channels)
-
-
 def _reason(error: Exception) -> str:
+    if isinstance(error, av.error.PatchWelcomeError):  # as an Ogg chain whose next stream has other channels
+        return "FFmpeg does not support what follows: give each part as a file of its own"
     return getattr(error, "strerror", None) or str(error)

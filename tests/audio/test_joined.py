@@ -1,0 +1,49 @@
+"""Files joined end to end, whose channels and rate may change in the middle, are read to their end."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sortformer import audio
+from tests.audio.makers import chirp, encode, made
+
+CODECS = {"aac": "aac", "mp3": "libmp3lame"}
+
+
+def joined(folder: Path, extension: str, *parts: tuple[float, int, int]) -> Path:
+    """Write a file of parts of so many seconds, channels, and samples per second."""
+    path = folder / f"joined.{extension}"
+    content = b""
+    for seconds, channels, rate in parts:
+        kind = "adts" if extension == "aac" else None
+        content += encode(path, chirp(seconds, rate, channels), rate, CODECS[extension], kind).read_bytes()
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("parts", [[(2, 1, 16_000), (3, 2, 16_000)], [(2, 2, 16_000), (3, 1, 32_000)]])
+def test_a_part_with_other_channels_or_another_rate_is_read(tmp_path, parts):
+    path = joined(tmp_path, "aac", *parts)
+    heard = audio.read(path)
+    alone = [audio.read(joined(tmp_path, "aac", each)) for each in parts]
+    assert len(heard) == pytest.approx(sum(map(len, alone)), abs=1_000)
+    wanted = alone[1][len(alone[1]) // 2 :]  # after what the codec remembers of the first part
+    np.testing.assert_allclose(heard[-len(wanted) : -2_000], wanted[:-2_000], atol=0.02)
+
+
+def test_each_channel_of_the_first_part_goes_on_with_the_mean_of_the_others(tmp_path):
+    path = joined(tmp_path, "aac", (2, 2, 16_000), (3, 1, 16_000))
+    left, right = (audio.read(path, channel=each) for each in (1, 2))
+    at = 3 * 16_000
+    assert len(left) > at + 16_000
+    assert np.abs(left[:at]).max() < np.abs(right[:at]).max()
+    np.testing.assert_array_equal(left[at:], right[at:])
+
+
+def test_a_chain_that_ffmpeg_cannot_follow_says_what_to_do(tmp_path):
+    parts = [made(tmp_path / "part.ogg", chirp(2, 16_000, channels), 16_000).read_bytes() for channels in (1, 2)]
+    with pytest.warns(audio.AudioWarning, match=r"give each part as a file of its own\)\): using 2\.0 s"):
+        audio.read(io.BytesIO(b"".join(parts)))
