@@ -1,6 +1,7 @@
 """Decoding of mp3, m4a, mp4, webm, mkv and all other formats of FFmpeg's libraries (in the PyAV wheel)."""
 
 import math
+import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -32,7 +33,8 @@ CONTAINER_UNIT = Fraction(1, av.time_base)  # of the times of a container, in se
 UP_TO_LATE_SOUND = {"analyzeduration": "15000000", "probesize": "100000000"}
 TO_THE_END = {"ignore_length": "1"}
 HEADERLESS = re.compile(r"mulaw|alaw|vidc|[suf]\d+([bl]e)?")  # formats of raw samples, whose rate FFmpeg guesses
-MPEG_FRAME_COUNT = (b"Xing", b"Info", b"VBRI")
+# Flags say what follows; VBRI has the bytes before the frames.
+MPEG_FRAME_COUNT = re.compile(rb"(?s)(?:Xing|Info)\0\0\0(?:[\x03\x07\x0b\x0f].{4}(?P<bytes>.{4}))?|VBRI")
 
 
 class ByteSource(Protocol):
@@ -249,14 +251,20 @@ class _Named(Steady):
 
 
 def _counts_its_frames(file: BinaryIO) -> bool:
-    """Return whether the first frame of an MP3 holds a frame count; the file is at its start before and after."""
-    head = file.read(10)
+    """Return whether the first frame of an MP3 counts all its frames; the file is at its start before and after.
+
+    In joined MP3s it counts those of the first: it also has a count of bytes, beyond which FFmpeg does not believe it.
+    """
+    head, start = file.read(10), 0
     if head.startswith(b"ID3"):  # a tag header of 10 bytes, the last four of which are the size, in groups of 7 bits
-        file.seek(10 + sum(byte << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=False)))
+        start = 10 + sum(byte << shift for byte, shift in zip(head[6:], (21, 14, 7, 0), strict=False))
         head = b""
+        file.seek(start)
     first_frame = head + file.read(200)
+    length = file.seek(0, os.SEEK_END) - start
     file.seek(0)
-    return any(tag in first_frame for tag in MPEG_FRAME_COUNT)
+    found = MPEG_FRAME_COUNT.search(first_frame)
+    return found is not None and not (found["bytes"] and length > 17 / 16 * int.from_bytes(found["bytes"]))
 
 
 def _is_unfinished(file: BinaryIO) -> bool:

@@ -43,6 +43,13 @@ def test_each_channel_of_the_first_part_goes_on_with_the_mean_of_the_others(tmp_
     np.testing.assert_array_equal(left[at:], right[at:])
 
 
+def test_the_length_of_joined_mp3s_is_not_promised(tmp_path):
+    """The count in the first frame is that of the first part, and FFmpeg estimates a length from its bit rate."""
+    path = joined(tmp_path, "mp3", (2, 1, 16_000), (3, 2, 16_000))
+    with pytest.warns(audio.AudioWarning, match=r"1 of its packets could not be decoded\): using 5\.\d s$"):
+        assert len(audio.read(path)) == pytest.approx(5 * 16_000, abs=5_000)
+
+
 def test_a_chain_that_ffmpeg_cannot_follow_says_what_to_do(tmp_path):
     parts = [made(tmp_path / "part.ogg", chirp(2, 16_000, channels), 16_000).read_bytes() for channels in (1, 2)]
     with pytest.warns(audio.AudioWarning, match=r"give each part as a file of its own\)\): using 2\.0 s"):
