@@ -170,7 +170,7 @@ class Diarizer:
 
         Warns:
             SortformerWarning: also in the result's ``origin.warnings``: when no speech was found, fewer speakers than
-                asked for, or, without a wanted number, as many as can be told apart; when a file is damaged, has
+                asked for, or as many as can be told apart, unless no more were wanted; when a file is damaged, has
                 several audio tracks, or is too long to be processed whole; when clips of two people have similar
                 voices.
         """
@@ -194,8 +194,9 @@ class Diarizer:
             if not result.turns:
                 warn(f"no speech found in {name_of(audio)}{how_quiet(heard.peak)}", stacklevel=2)
             stream = preset if isinstance(preset, StreamConfig) else None
-            if not (num_speakers or max_speakers or channel == EACH or (stream and stream.max_speakers)):
-                warn_if_full(name_of(audio), len(result.speakers), limit, (stream or settings).clustering)
+            if channel != EACH:
+                allowed = num_speakers or max_speakers or (stream and stream.max_speakers)
+                warn_if_full(name_of(audio), len(result.speakers), limit, (stream or settings).clustering, allowed)
         report(progress, "turns", 1, 1)
         used = to_dict(used) if isinstance(used, StreamConfig) else used
         asked = {"preset": used, "channel": channel, "exclusive": exclusive, "enroll": list(clips), **wanted}
@@ -261,9 +262,8 @@ class Diarizer:
         if not isinstance(preset, StreamConfig):
             settings = settings.with_room_for(max_speakers=wanted)
         config = stream_config(self.model.config, preset, settings)
-        _, most = speaker_range(config.speaker_limit(self.num_slots), max_speakers=max_speakers)
-        if max_speakers is not None:
-            config = replace(config, max_speakers=most)
+        if wanted is not None and wanted <= config.speaker_limit(self.num_slots):
+            config = replace(config, max_speakers=wanted)
         used = to_dict(preset) if isinstance(preset, StreamConfig) else preset
         asked = {"preset": used, "max_speakers": wanted, "postprocess": to_dict(settings)}
         return SessionPool(self.model, config, settings, Origin(self.name, sortformer.__version__, asked))

@@ -74,12 +74,15 @@ def first_heard(tries: Iterable[np.ndarray], config: PostprocessConfig, step_s: 
     return best
 
 
-def warn_if_full(name: str, speakers: int, limit: int, clustering: ClusteringConfig | None) -> None:
+def warn_if_full(
+    name: str, speakers: int, limit: int, clustering: ClusteringConfig | None, most: int | None = None
+) -> None:
     """Warn if a recording has ``limit`` speakers, the most that can be told apart: there may be more.
 
-    With ``clustering``, a greater limit can be requested.
+    Not if a caller wants ``most`` speakers, and these can be told apart. With ``clustering``, a greater limit can be
+    requested.
     """
-    if speakers >= limit:
+    if speakers >= limit and (most is None or most > limit):
         further = clustering is not None and limit < MOST_SPEAKERS
         more = f"say how many there may be (max_speakers), up to {MOST_SPEAKERS}, or " * further
         warn(

@@ -46,6 +46,11 @@ def test_as_many_speakers_as_are_told_apart_may_be_more(tmp_path: Path, wav: Pat
     with pytest.warns(UserWarning, match="meeting.wav has 4 speakers, the maximum, and any further one is merged"):
         result = crowded(wav)
     assert len(result.speakers) == SLOTS
+    more = crowded.stream(max_speakers=SLOTS + 1)
+    more.push(audio.read(wav))
+    for ask in (lambda: crowded(wav, max_speakers=SLOTS + 1), more.finish):
+        with pytest.warns(UserWarning, match="has 4 speakers, the maximum, and any further one is merged"):
+            assert len(ask().speakers) == SLOTS
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for wish in ({"max_speakers": 4}, {"num_speakers": 4}, {"max_speakers": 3}):

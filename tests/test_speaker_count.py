@@ -104,6 +104,7 @@ def test_nobody_is_told_to_ask_for_more_speakers_than_there_can_be(recwarn):
     for limit in (8, MOST_SPEAKERS):
         warn_if_full("talk", limit, limit, ClusteringConfig(0.5))
         warn_if_full("talk", limit - 1, limit, ClusteringConfig(0.5))
+        warn_if_full("talk", limit, limit, ClusteringConfig(0.5), most=limit)
     more, most = (str(warning.message) for warning in recwarn)
     assert f"many there may be (max_speakers), up to {MOST_SPEAKERS}, or give max_speakers=8 if" in more
     assert f"these: give max_speakers={MOST_SPEAKERS} if there are no more" in most

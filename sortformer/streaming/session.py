@@ -221,15 +221,15 @@ class Session:
         """End the stream, unless it has ended, and return all its turns; a second call returns the same.
 
         Warns:
-            SortformerWarning: when no speech was found, or every slot has a speaker and there is no ``max_speakers``.
+            SortformerWarning: when no speech was found, or every slot has a speaker and ``max_speakers`` allows more.
         """
         with self._lock:
             if not self._ended:
                 self.flush()
             if self.duration_s and not self._turns:
                 warn(f"no speech found in {self.uri}{how_quiet(self._position.front.peak)}", stacklevel=2)
-            if self.config.max_speakers is None:
-                warn_if_full(self.uri, sum(map(bool, self.names)), self._limit, self.config.clustering)
+            speakers, most = sum(map(bool, self.names)), self.config.max_speakers
+            warn_if_full(self.uri, speakers, self._limit, self.config.clustering, most)
             origin = self.origin and replace(self.origin, time_axis=TimeAxis(0.0, self.step_s, self.num_frames))
             return Diarization(tuple(self._turns), self.duration_s, self.uri, origin)
 
