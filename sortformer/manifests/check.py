@@ -66,15 +66,18 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
         listen: decode the recordings, which finds silence, damage and copies; else only their headers are read.
 
     Raises:
-        InputError: when a manifest itself cannot be read.
+        InputError: when a manifest itself cannot be read, or is given twice.
     """
+    paths = [Path(manifest) for manifest in manifests]
+    if twice := [path for path, times in Counter(paths).items() if times > 1]:
+        raise InputError(f"{twice[0]} is given twice: give each split once, as a manifest of its own")
     problems: list[Problem] = []
     doubts: list[Problem] = []
     statistics: dict[Path, Statistics] = {}
     owner: dict[str, Path] = {}
     files: dict[bytes | tuple[Turn, ...], Path] = {}  # the first with such samples, and with such turns
     spellings: dict[tuple[str, str], list[str]] = {}
-    lists = [(path, read_lines(path)) for path in map(Path, manifests)]
+    lists = [(path, read_lines(path)) for path in paths]
     to_diarize = all(entry.rttm is None for _, entries in lists for entry in entries)
     for path, entries in lists:
         found: list[tuple[str | None, str]] = [*_repeated(entries)]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from sortformer.errors import InputError
 from sortformer.manifests import Entry, write
 from sortformer.manifests.ami import from_ami
 from sortformer.manifests.check import check
@@ -293,6 +294,12 @@ def test_what_is_in_two_splits_is_found_but_numbers_are_no_names(tmp_path: Path,
         "speaker",
         "speaker",
     ]
+
+
+def test_a_manifest_given_twice_is_no_two_splits(tmp_path: Path, entry: Entry):
+    write(tmp_path / "train.jsonl", [entry])
+    with pytest.raises(InputError, match=r"train\.jsonl is given twice: give each split once"):
+        check([tmp_path / "train.jsonl", f"{tmp_path}/./train.jsonl"])
 
 
 @given(turn_lists(end_s=6, speakers="abc", max_size=6))
