@@ -107,8 +107,9 @@ def tune(
     Raises:
         Cancelled: if ``progress`` returns False.
         ConfigError: when there is no protocol, or no post-processing to start from, of that name.
-        InputError: when the probabilities or references are not a mapping, there is no recording, one lacks its
-            reference, probabilities, UEM or ``by_distance``, or nobody speaks in the scored parts of the references.
+        InputError: when the probabilities, references or ``by_distance`` are not a mapping, there is no recording, one
+            lacks its reference, probabilities, UEM or ``by_distance``, or nobody speaks in the scored parts of the
+            references.
     """
     start, protocol = as_postprocess(start), protocol_named(protocol)
     by_recording("probabilities", probabilities)
@@ -122,6 +123,11 @@ def tune(
         raise InputError(f"the UEM has no regions of {listed(missing)}; add them, or tune without it")
     regions = {uri: tuple(parts) for uri, parts in uem.items()}
 
+    by_recording("by_distance", by_distance or {})
+    for uri, each in (by_distance or {}).items():
+        if not isinstance(each, Mapping):
+            got = type(each).__name__
+            raise InputError(f"by_distance of {uri!r} must be what voices_by_distance returns, a mapping, got {got}")
     if by_distance and (apart := sorted(set(by_distance) ^ set(probabilities))):
         raise InputError(
             f"by_distance and the probabilities must have the same recordings; {apart[0]!r} is only in one of them"

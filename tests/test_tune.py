@@ -155,6 +155,13 @@ def test_a_distance_with_fewer_errors_is_found_where_its_neighbours_have_fewer_t
     assert tuned.before.der.errors > tuned.after.der.errors == 0
 
 
+def test_distances_in_another_form_are_refused(references, by_distance):
+    probabilities = at(0.7, by_distance)
+    for other, told in (([probabilities], "of recordings, .*, got list"), (probabilities, "a mapping, got Probab")):
+        with pytest.raises(InputError, match=f"^by_distance .*{told}"):
+            tune(probabilities, references, PostprocessConfig(), by_distance=other)  # pyright: ignore
+
+
 def test_other_distances_of_other_recordings_are_refused(references, by_distance):
     probabilities = at(0.7, by_distance)
     without = dict(list(by_distance.items())[1:])

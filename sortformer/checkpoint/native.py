@@ -16,7 +16,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
-from sortformer.model import Sortformer
+from sortformer.model import Sortformer, check_model
 
 __all__ = ["EMBEDDED", "EMBEDDED_NAME", "FORMAT", "described", "read_native", "save"]
 
@@ -51,8 +51,10 @@ def save(
     ``dtype`` float16 halves the file; ``licence`` is that of the weights.
 
     Raises:
+        InputError: if ``model`` is not a ``Sortformer``.
         OSError: if a file cannot be written.
     """
+    check_model(model, training=True)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     weights = {

@@ -1,11 +1,12 @@
 """Validation of the values of configs and calls."""
 
 import dataclasses
+import math
 import numbers
 import operator
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -19,6 +20,7 @@ __all__ = [
     "as_annotated",
     "at_least",
     "by_recording",
+    "factors",
     "fraction",
     "require",
     "switch",
@@ -110,6 +112,18 @@ def fraction(kind: str, **shares: float) -> None:
     for name, share in shares.items():
         _check(name, float, share)
         require(0 <= share <= 1, f"{name} of the attention core '{kind}' must be in [0, 1], got {share}")
+
+
+def factors(owner: str, **given: Sequence[float]) -> None:
+    """Refuse factors, given by name, such as speeds, that are none, or not all positive and finite.
+
+    Raises:
+        ConfigError: naming them and their ``owner``.
+    """
+    for name, each in given.items():
+        listed = isinstance(each, Sequence | np.ndarray) and len(each) > 0
+        positive = listed and all(isinstance(factor, numbers.Real) and 0 < factor < math.inf for factor in each)
+        require(positive, f"{name} of {owner} must be one or more positive numbers, got {each!r}")
 
 
 def by_recording(name: str, value: Any) -> None:

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sortformer.config.checks import as_annotated
+from sortformer.config.checks import as_annotated, factors
 from sortformer.errors import ConfigError
 
 __all__ = ["DataConfig", "RecordingsConfig"]
@@ -72,10 +72,7 @@ class DataConfig:
         as_annotated(self)
         if self.pool is not None and self.pool < 1:
             raise ConfigError(f"pool of data must be at least one speaker, got {self.pool}")
-        for name in ("speeds", "formants"):
-            factors = getattr(self, name)
-            if not factors or not all(0 < factor < math.inf for factor in factors):
-                raise ConfigError(f"{name} of data must be one or more positive numbers, got {factors}")
+        factors("data", speeds=self.speeds, formants=self.formants)
         for name in ("pool_seed", "rooms", "bursts"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} of data must be at least 0, got {getattr(self, name)}")

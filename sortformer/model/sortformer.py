@@ -121,13 +121,13 @@ class Sortformer(nn.Module):
         return output, ModelState(encoded.state, found.state)
 
 
-def check_model(value: Any) -> None:
-    """Refuse a value that is not a model in evaluation mode.
+def check_model(value: Any, *, training: bool = False) -> None:
+    """Refuse a value that is not a model, or one in training mode, unless it may be ``training``.
 
     Raises:
         InputError: naming its type, or what to do.
     """
     if not isinstance(value, Sortformer):
         raise InputError(f"a Sortformer is needed, such as diarizer.model, got {type(value).__name__}")
-    if value.training:
+    if value.training and not training:
         raise InputError("the model is in training mode, where dropout is active: call model.eval() first")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sortformer.config.checks import factors
 from sortformer.errors import InputError
 from sortformer.simulate.bank_files import bank_files
 from sortformer.simulate.cache import undamaged
@@ -64,9 +65,11 @@ class VoiceBank:
             formants: each makes voices of its own at each speed; above 1 formants are higher, at the same pitch.
 
         Raises:
+            ConfigError: if speeds or formants are none, or not all positive.
             InputError: if the list is absent or malformed, a recording cannot be read, the split has no recordings, a
                 speaker has no speech, or the cache is damaged.
         """
+        factors("a voice bank", speeds=speeds, formants=formants)
         with bank_files(Path(folder), split, speeds, formants, cache) as place, undamaged(place):
             voices = tuple(Voice(**voice) for voice in json.loads((place / "voices.json").read_text("utf-8")))
             audio = np.load(place / "audio.npy", mmap_mode=None if cache is None else "r")

@@ -10,7 +10,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from sortformer import checkpoint
+from sortformer import Diarizer, checkpoint
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
@@ -21,6 +21,13 @@ from tests.small_models import SHAPES, small_config, small_model
 def saved(tmp_path: Path) -> Path:
     checkpoint.save(tmp_path / "model", small_model(small_config()))
     return tmp_path / "model"
+
+
+def test_what_is_no_model_is_not_saved(tmp_path: Path):
+    with pytest.raises(InputError, match=r"a Sortformer is needed, such as diarizer\.model, got Diarizer"):
+        checkpoint.save(tmp_path / "model", Diarizer.load())  # pyright: ignore[reportArgumentType]
+    assert not (tmp_path / "model").exists()
+    checkpoint.save(tmp_path / "model", small_model(small_config()).train())
 
 
 def change_config(folder: Path, **values: object) -> None:

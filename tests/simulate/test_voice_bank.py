@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from sortformer.errors import InputError
+from sortformer.errors import ConfigError, InputError
 from sortformer.simulate import VoiceBank
 from tests.simulate.makers import PHRASES_S
 
@@ -73,3 +73,10 @@ def test_pools_of_one_seed_hold_one_another_and_seeds_differ(bank):
 def test_a_pool_is_no_larger_than_the_bank(bank, count):
     with pytest.raises(InputError, match=f"a pool of {count} speakers cannot be drawn from a bank of 5"):
         bank.pool(count)
+
+
+@pytest.mark.parametrize("factors", [(0,), (), (-1.0,), (float("nan"),), ("fast",), 1.1])
+@pytest.mark.parametrize("name", ["speeds", "formants"])
+def test_factors_that_make_no_voice_are_refused(bank_folder, name, factors):
+    with pytest.raises(ConfigError, match=f"{name} of a voice bank must be one or more positive numbers, got"):
+        VoiceBank.load(bank_folder, **{name: factors})
