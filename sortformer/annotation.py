@@ -279,9 +279,15 @@ class Diarization:
 
         return json.read(path)
 
-    def warned(self, warnings: Iterable[str]) -> Diarization:
-        """Return it with these warnings in its ``origin``: those that were given while it was made."""
-        return replace(self, origin=replace(self.origin or Origin(), warnings=tuple(warnings)))
+    def warned(self, warnings: Iterable[str], *files: str) -> Diarization:
+        """Return it with these warnings in its ``origin``: those that were given while it was made.
+
+        They name ``files``, paths that they may contain, without their folders.
+        """
+        from sortformer.formats.names import without_folder
+
+        told = tuple(without_folder(each, *files) for each in warnings)
+        return replace(self, origin=replace(self.origin or Origin(), warnings=told))
 
     def to_json(self) -> str:
         """Return a JSON document (see :mod:`sortformer.formats.json`)."""

@@ -23,7 +23,6 @@ from sortformer.config.strict import to_dict
 from sortformer.device import device_named
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
-from sortformer.formats.names import without_folder
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report
 from sortformer.inference import OFFLINE, Inference, preset_of, stream_config
@@ -204,7 +203,7 @@ class Diarizer:
             asked["exit_confidence"] = self.exit_confidence
         result = replace(result, origin=found.origin(self.name, asked | {"postprocess": to_dict(settings)}))
         files = [name_of(each) for each in (audio, *(enroll or {}).values())]
-        return result.warned(without_folder(fault, *files) for fault in faults)
+        return result.warned(faults, *files)
 
     def probabilities(
         self,

@@ -21,7 +21,7 @@ from sortformer.config.strict import from_dict, to_dict
 from sortformer.diarizer import Diarizer
 from sortformer.errors import InputError, listed
 from sortformer.estimates import Embeddings, check_diarization
-from sortformer.formats.names import check_person, without_folder, without_white_space
+from sortformer.formats.names import check_person, without_white_space
 from sortformer.formats.write import write_bytes
 from sortformer.heard import Progress
 from sortformer.json_values import text_of
@@ -230,7 +230,7 @@ class VoiceStore:
         asked = {"lam": lam, "confidence": confidence, "channel": channel, "exclusive": exclusive}
         asked |= {"voices": list(self.names), "postprocess": to_dict(settings)}
         result = replace(named, origin=mixed.origin(self.diarizer.name, asked))
-        return result.warned(without_folder(fault, name_of(audio)) for fault in faults)
+        return result.warned(faults, name_of(audio))
 
     def save(self, path: str | PathLike[str], *, overwrite: bool = False) -> None:
         """Write the store as safetensors, atomically.

@@ -14,6 +14,7 @@ from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts, unwrapp
 from sortformer.cli.recordings import Recording, once, recordings
 from sortformer.cli.results import Results
 from sortformer.errors import InputError, SortformerError, counted, lacks_space
+from sortformer.warned import warned
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -107,7 +108,7 @@ def _work(
                 say(f"{index} of {counted(len(todo), 'recording')} processed")
                 said_s = monotonic()
             progress = _progress(recording, shown, task, index, interrupt)
-            with tally.past_errors(recording.name), about(recording.name) as warned:
+            with tally.past_errors(recording.name), about(recording.name), warned() as faults:
                 if results.skip_existing and not (wanted := results.wanted(recording)):
                     tally.skipped += 1  # another run with the same folder has done it in the meantime
                     continue
@@ -115,7 +116,7 @@ def _work(
                 result = job(recording, progress)
                 shown.stop()  # the result may be printed to the same terminal
                 try:
-                    results.write(recording, result, wanted, first=tally.finished == 0, warned=warned)
+                    results.write(recording, result, wanted, first=tally.finished == 0, warned=faults)
                     tally.finished += 1
                 except (InputError, OSError) as error:
                     full = lacks_space(error)

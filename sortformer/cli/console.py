@@ -75,20 +75,19 @@ def named(message: str, name: str) -> str:
 
 
 @contextlib.contextmanager
-def about(name: str) -> Iterator[list[str]]:
-    """Prefix warnings with the recording's name unless they contain it, and show each only once; yield their list."""
+def about(name: str) -> Iterator[None]:
+    """Prefix warnings with the recording's name unless they contain it, and show each only once."""
     given = list[str]()  # reading each channel in turn repeats the same warnings
 
     def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
         said = named(str(message), name)
         if said not in given:
             show_warning(said, category, filename, lineno, *rest)
-            if issubclass(category, UserWarning):
-                given.append(said)
+            given.append(said)
 
     with warnings.catch_warnings():
         warnings.showwarning = show
-        yield given
+        yield
 
 
 # PyTorch has an exception class for this on some devices, but not on the CPU.

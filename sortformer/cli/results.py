@@ -11,7 +11,7 @@ from sortformer.cli.recordings import Recording, namesakes
 from sortformer.cli.transcripts import Transcripts
 from sortformer.errors import InputError, refusal
 from sortformer.formats.kinds import FORMATS, WORDY
-from sortformer.formats.names import composed, without_folder, without_white_space
+from sortformer.formats.names import composed, without_white_space
 from sortformer.formats.write import check_folder, ignores_case, write_text
 from sortformer.intervals import Regions, clipped
 from sortformer.warned import warn
@@ -159,7 +159,7 @@ class Results:
         if self._transcripts is not None and any(FORMATS[name].words for name in formats):
             words = self._transcripts.words(recording, whole, regions)  # by all turns, even outside of regions
         if warned is not None:
-            result = result.warned(without_folder(each, recording.path) for each in warned)
+            result = result.warned(warned, recording.path)
         if "rttm" in formats and not self._noted:  # once a run: hundreds of notes would hide warnings
             self._noted = say_as_in_rttm(recording.name, *result.speakers)
         for name in formats:

@@ -39,10 +39,10 @@ from sortformer.cli.sound import Sound
 from sortformer.errors import InputError, refusal
 from sortformer.formats import rttm
 from sortformer.formats.kinds import FORMATS
-from sortformer.formats.names import without_folder
 from sortformer.formats.text import clock
 from sortformer.formats.write import write_text
 from sortformer.grid import SAMPLE_RATE
+from sortformer.warned import warned
 
 if TYPE_CHECKING:
     from sortformer.streaming import Session, Update
@@ -173,15 +173,16 @@ def stream(
         with usage_errors():
             settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned)
             session = diarizer.stream(preset, postprocess=settings, max_speakers=max_speakers, uri=uri)
-        for name, clip in voices.items():
-            session.enroll(name, clip)
         told = _FORMS[form]
-        if told is _RTTM:
-            say_as_in_rttm(uri, *voices)
-        with about(uri) as warned:
-            failure = _follow(session, sound, interrupt, told, wanted=out is None)
-            last, result = session.flush(), session.finish()
-        result = result.warned(without_folder(each, sound.source or "") for each in warned)
+        with warned() as faults:
+            for name, clip in voices.items():
+                session.enroll(name, clip)
+            if told is _RTTM:
+                say_as_in_rttm(uri, *voices)
+            with about(uri):
+                failure = _follow(session, sound, interrupt, told, wanted=out is None)
+                last, result = session.flush(), session.finish()
+        result = result.warned(faults, sound.source or "", *map(str, voices.values()))
         _show(told.last(session, last, result), wanted=out is None)
         _status("")
         if out is not None:

@@ -55,19 +55,17 @@ class Batch:
 
         return await asyncio.get_running_loop().run_in_executor(self._clips, enrolled)
 
-    async def end(self, session: Session, block: np.ndarray) -> tuple[Update, Diarization, list[str]]:
-        """End a stream with its last (n,) samples, less than a chunk.
-
-        Return the last update, the whole diarization, and the warnings.
+    async def end(self, session: Session, block: np.ndarray) -> tuple[Update, Diarization]:
+        """End a stream with its last (n,) samples, less than a chunk; return the last update and the diarization.
 
         Raises:
             InputError: as for a session.
         """
 
-        def last() -> tuple[Update, Diarization, list[str]]:
-            with warned(shown=False) as warnings:
+        def last() -> tuple[Update, Diarization]:
+            with warned(shown=False):  # they are the client's, in the result
                 session.push(block)
-                return session.flush(), session.finish(), warnings
+                return session.flush(), session.finish()
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, last)
 

@@ -93,8 +93,8 @@ class Streams:
                 update = await batch.push(session, samples.take(chunk))
                 await websocket.send_json(update_message(session, update))
             message = message if ended else await self._next(websocket)
-        update, result, warnings = await batch.end(session, samples.take(len(samples)))
-        await websocket.send_json(done_message(session, update, result.warned(warnings)))
+        last = await batch.end(session, samples.take(len(samples)))
+        await websocket.send_json(done_message(session, *last))
         await websocket.close(_STOPPING if self._stopping.is_set() else _DONE)
 
     async def _enrolled(

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from sortformer.annotation import Diarization, Origin, TimeAxis, Turn
 from sortformer.audio import AudioSource
+from sortformer.audio.files import name_of
 from sortformer.audio.loudness import UNHEARD, how_quiet
 from sortformer.audio.signal import INAUDIBLE, joined
 from sortformer.config.clustering import MOST_SPEAKERS
@@ -21,7 +22,7 @@ from sortformer.config.strict import from_dict, to_dict
 from sortformer.enrolled import read_clip
 from sortformer.errors import InputError
 from sortformer.features import LogMel
-from sortformer.formats.names import check_person
+from sortformer.formats.names import check_person, without_folder
 from sortformer.grid import SAMPLE_RATE
 from sortformer.model import Sortformer, check_model
 from sortformer.model.identity import identity
@@ -37,7 +38,7 @@ from sortformer.streaming.rows import row, shapes, side_by_side
 from sortformer.streaming.snapshot import from_bytes, plain, rebuilt, to_bytes
 from sortformer.streaming.turns import TurnState, add_frames, end_turns, free_slot, name_slot, start_turns
 from sortformer.streaming.update import Update
-from sortformer.warned import warn
+from sortformer.warned import warn, warned
 
 __all__ = ["Session", "advance"]
 
@@ -141,9 +142,8 @@ class Session:
             self._heard = 0  # samples
             self._waiting: list[np.ndarray] = []  # the last of them, less than a chunk
             self._turns: list[Turn] = []
-            self._new_probs: list[np.ndarray] = []
-            self._new_turns: list[Turn] = []
-            self._ended = False
+            self._new_probs, self._new_turns = list[np.ndarray](), list[Turn]()
+            self._faults, self._ended = list[str](), False  # what was wrong with the clips
 
     def enroll(self, name: str, audio: AudioSource, sample_rate: int | None = None) -> int:
         """Enroll a person: assign a slot, whose turns then have that name; return the slot.
@@ -160,9 +160,9 @@ class Session:
                 free, or the clip is too short, silent, or sounds like somebody else's. The state is then unchanged.
 
         Warns:
-            SortformerWarning: by voice, if it sounds like somebody else's.
+            SortformerWarning: by voice, if it sounds like somebody else's; if the file is damaged.
         """
-        with self._lock:
+        with self._lock, warned() as faults:
             self._require_open()
             here, taken = self._position, {slot: name for slot, name in enumerate(self.names) if name is not None}
             free = [slot for slot in range(self._limit) if slot not in taken]
@@ -184,6 +184,7 @@ class Session:
             if clustering is not None:  # it may have taken most of the clip for another than the known voice
                 memory = moved(memory, here.channels[free[0]], here.channels[slot])
             self._position = replace(here, memory=memory, turns=name_slot(here.turns, slot, name))
+            self._faults += [without_folder(each, name_of(audio)) for each in faults]
             return slot
 
     def push(self, samples: Any, sample_rate: int | None = None) -> Update:
@@ -222,15 +223,17 @@ class Session:
 
         Warns:
             SortformerWarning: when no speech was found, or every slot has a speaker and ``max_speakers`` allows more.
+                The result's ``origin.warnings`` has these, and those about clips.
         """
-        with self._lock:
+        with self._lock, warned() as faults:
             if not self._ended:
                 self.flush()
             if self.duration_s and not self._turns:
                 warn(f"no speech found in {self.uri}{how_quiet(self._position.front.peak)}", stacklevel=2)
             speakers, most = sum(map(bool, self.names)), self.config.max_speakers
             warn_if_full(self.uri, speakers, self._limit, self.config.clustering, most)
-            origin = self.origin and replace(self.origin, time_axis=TimeAxis(0.0, self.step_s, self.num_frames))
+            axis, warnings = TimeAxis(0.0, self.step_s, self.num_frames), (*self._faults, *faults)
+            origin = self.origin and replace(self.origin, time_axis=axis, warnings=warnings)
             return Diarization(tuple(self._turns), self.duration_s, self.uri, origin)
 
     def reset_slot(self, slot: int) -> None:
@@ -270,6 +273,7 @@ class Session:
                     "given": plain(self._turns),
                     "new_probs": plain(self._new_probs),
                     "new_turns": plain(self._new_turns),
+                    "faults": tuple(self._faults),
                     "ended": self._ended,
                 }
             )
@@ -293,7 +297,7 @@ class Session:
         session._position = rebuilt(session._position, values["position"], model.device)
         session._waiting = [values["waiting"].numpy()]
         session._heard = session._position.front.received + len(session._waiting[0])
-        session._turns = [Turn(**turn) for turn in values["given"]]
+        session._turns, session._faults = [Turn(**turn) for turn in values["given"]], list(values["faults"])
         session._new_probs = [probs.numpy() for probs in values["new_probs"]]
         session._new_turns = [Turn(**turn) for turn in values["new_turns"]]
         session._ended = values["ended"]

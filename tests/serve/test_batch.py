@@ -67,7 +67,7 @@ def test_a_block_that_is_refused_hurts_nobody_else():
         assert "NaN" in str(said[1])
         assert "has ended" in str(said[2])
         np.testing.assert_array_equal(said[0].probs, alone.push(WAVE).probs)  # pyright: ignore
-        update, result, _ = await batch.end(good, WAVE[:100])
+        update, result = await batch.end(good, WAVE[:100])
         alone.push(WAVE[:100])
         np.testing.assert_array_equal(update.probs, alone.flush().probs)
         assert result == alone.finish()

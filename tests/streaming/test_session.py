@@ -14,6 +14,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.streaming import Session, SessionPool, StreamState, stream_probabilities
+from tests.audio.makers import chirp, write
 from tests.small_models import small_config, small_model
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise, normalized, tiny_model
 
@@ -158,7 +159,23 @@ def test_the_result_names_its_origin_and_its_frames():
         MODEL, dataclasses.replace(CONFIG, max_speakers=3), origin=Origin("tiny", "0.1", {"preset": "1s"})
     )
     frames = len(stream_probabilities(session, [WAVE]))
-    assert session.finish().origin == Origin("tiny", "0.1", {"preset": "1s"}, TimeAxis(0.0, 0.08, frames))
+    assert session.finish().origin == Origin("tiny", "0.1", {"preset": "1s"}, TimeAxis(0.0, 0.08, frames), ())
+
+
+@pytest.mark.filterwarnings("ignore::sortformer.SortformerWarning")
+def test_the_result_has_the_warnings_of_its_stream_and_of_its_clips_and_names_no_folder(tmp_path):
+    path = write(tmp_path / "ann.wav", chirp(3, 16_000), 16_000)
+    path.write_bytes(path.read_bytes()[:-40_000])
+    session = Session(MODEL, CONFIG, uri="hall", origin=Origin("tiny"))
+    session.enroll("Ann", path)
+    session = Session.restore(MODEL, session.snapshot())
+    session.push(np.zeros(16_000, np.float32))
+    for _ in range(2):
+        damaged, silent = getattr(session.finish().origin, "warnings", ())
+        assert damaged.startswith("ann.wav is damaged or truncated")
+        assert silent == "no speech found in hall: it is silent"
+    session.reset()
+    assert getattr(session.finish().origin, "warnings", None) == ()
 
 
 def test_an_empty_stream_is_an_empty_diarization(session):
