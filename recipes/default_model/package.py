@@ -31,4 +31,4 @@ TILT_RANGE = (-9.0, -5.0)
 
 model, _ = checkpoint.load(sys.argv[1])
 model.config = replace(model.config, features=replace(model.config.features, tilt_range=TILT_RANGE))
-checkpoint.save(sys.argv[2], model, POSTPROCESS, dtype=torch.float16)
+checkpoint.save(sys.argv[2], model, POSTPROCESS, dtype=torch.float16, licence="Apache-2.0")

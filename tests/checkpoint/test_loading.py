@@ -1,8 +1,10 @@
 """One function loads every format, explains errors in a sentence, and mentions the licence."""
 
 import shutil
+import tomllib
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
@@ -143,6 +145,11 @@ def test_v1_reminds_of_its_licence_by_name_and_by_shape(tmp_path):
     published["encoder"] |= {"n_layers": 18, "d_model": 512, "n_heads": 8}
     published["sortformer_modules"]["fc_d_model"] = 512
     assert licence_of("renamed", model_config(published)) == "CC-BY-NC-4.0"
+
+
+def test_the_model_in_the_package_has_the_licence_of_the_package():
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
+    assert read("embedded").licence == project["license"]
 
 
 def test_nemotron_has_the_licence_of_the_name_that_it_is_published_by(tmp_path):
