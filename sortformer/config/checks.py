@@ -18,10 +18,9 @@ __all__ = [
     "LARGEST_SIZE",
     "alternatives",
     "as_annotated",
-    "at_least",
     "by_recording",
+    "check_type",
     "factors",
-    "fraction",
     "require",
     "switch",
     "whole",
@@ -50,13 +49,18 @@ def as_annotated(config: Any) -> None:
         ConfigError: naming the field.
     """
     for name, hint in _hints(type(config)).items():
-        _check(name, hint, getattr(config, name))
+        check_type(name, hint, getattr(config, name))
 
 
 _hints = cache(typing.get_type_hints)
 
 
-def _check(name: str, hint: Any, value: Any) -> None:
+def check_type(name: str, hint: Any, value: Any) -> None:
+    """Refuse a value of another type than an annotation, or not listed in its ``Literal``.
+
+    Raises:
+        ConfigError: naming the field.
+    """
     kinds, optional = alternatives(hint)
     kind = kinds[0]
     if value is None and optional:
@@ -64,7 +68,7 @@ def _check(name: str, hint: Any, value: Any) -> None:
     if typing.get_origin(kind) is tuple:
         require(isinstance(value, tuple), f"{name} must be a tuple, got {value!r}")
         for item in typing.cast(tuple, value):
-            _check(name, typing.get_args(kind)[0], item)
+            check_type(name, typing.get_args(kind)[0], item)
     elif typing.get_origin(kind) is typing.Literal:
         known = typing.get_args(kind)
         known_type = any(value == each and type(value) is type(each) for each in known)
@@ -87,31 +91,6 @@ def alternatives(hint: Any) -> tuple[list[Any], bool]:
     union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
     kinds = typing.get_args(hint) if union else (hint,)
     return [kind for kind in kinds if kind is not type(None)], type(None) in kinds
-
-
-def at_least(noun: str, kind: str, least: int, **sizes: int) -> None:
-    """Refuse sizes, given by name, below ``least`` or above ``LARGEST_SIZE``.
-
-    Raises:
-        ConfigError: naming the size and its owner: a ``noun`` such as "memory", and its ``kind``, such as "xl".
-    """
-    for name, size in sizes.items():
-        _check(name, int, size)
-        require(
-            least <= size <= LARGEST_SIZE,
-            f"{name} of the {noun} '{kind}' must be >= {least} and <= {LARGEST_SIZE}, got {size}",
-        )
-
-
-def fraction(kind: str, **shares: float) -> None:
-    """Refuse fractions of an attention core, given by name, below 0 or above 1.
-
-    Raises:
-        ConfigError: as in :func:`at_least`.
-    """
-    for name, share in shares.items():
-        _check(name, float, share)
-        require(0 <= share <= 1, f"{name} of the attention core '{kind}' must be in [0, 1], got {share}")
 
 
 def factors(owner: str, **given: Sequence[float]) -> None:

@@ -6,10 +6,10 @@ that a frame attends only to itself and to earlier frames.
 
 import math
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
-from sortformer.config.checks import at_least, fraction, require
+from sortformer.config.bounds import Bounded, bounded, size
+from sortformer.config.checks import require
 from sortformer.config.combiners import (
     CombinerAxialCore,
     CombinerFixedCore,
@@ -51,7 +51,7 @@ __all__ = [
     "StridedCore",
 ]
 
-_at_least = partial(at_least, "attention core")
+# Drawn in small groups, which is slow; and more features than frames gain nothing.
 _MOST_FEATURES = 65_536
 
 
@@ -64,112 +64,90 @@ class FullCore:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalCore:
+class LocalCore(Bounded):
     """A frame attends to ``window_frames`` on each side."""
 
     kind: Literal["local"] = "local"
-    window_frames: int = 125
+    window_frames: int = size(125)
     causal: bool = False
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 1, window_frames=self.window_frames)
 
 
 @dataclass(frozen=True, slots=True)
-class BlockLocalCore:
+class BlockLocalCore(Bounded):
     """A block attends to itself and to ``neighbours`` blocks on each side."""
 
     kind: Literal["block_local"] = "block_local"
-    block_frames: int = 64
-    neighbours: int = 1
+    block_frames: int = size(64)
+    neighbours: int = size(1, least=0)
     causal: bool = False
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 1, block_frames=self.block_frames)
-        _at_least(self.kind, 0, neighbours=self.neighbours)
 
 
 @dataclass(frozen=True, slots=True)
-class StridedCore:
+class StridedCore(Bounded):
     """The ``stride_frames`` frames on each side, and all frames at multiples of that distance."""
 
     kind: Literal["strided"] = "strided"
-    stride_frames: int = 32
+    stride_frames: int = size(32)
     causal: bool = False
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 1, stride_frames=self.stride_frames)
 
 
 @dataclass(frozen=True, slots=True)
-class FixedCore:
+class FixedCore(Bounded):
     """Own block, and the last ``summary_frames`` of every block."""
 
     kind: Literal["fixed"] = "fixed"
-    block_frames: int = 64
-    summary_frames: int = 8
+    block_frames: int = size(64)
+    summary_frames: int = size(8)
     causal: bool = False
 
     def __post_init__(self) -> None:
-        _at_least(self.kind, 1, block_frames=self.block_frames, summary_frames=self.summary_frames)
+        Bounded.__post_init__(self)
         if self.summary_frames > self.block_frames:
             raise ConfigError(f"summary_frames {self.summary_frames} exceeds block_frames {self.block_frames}")
 
 
 @dataclass(frozen=True, slots=True)
-class DilatedCore:
+class DilatedCore(Bounded):
     """``reach`` frames on each side, ``dilation`` apart."""
 
     kind: Literal["dilated"] = "dilated"
-    reach: int = 64
-    dilation: int = 4
+    reach: int = size(64)
+    dilation: int = size(4)
     causal: bool = False
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 1, reach=self.reach, dilation=self.dilation)
 
 
 @dataclass(frozen=True, slots=True)
-class GlobalLocalCore:
+class GlobalLocalCore(Bounded):
     """A window, and the first ``global_frames``, which attend to all and are attended to by all."""
 
     kind: Literal["global_local"] = "global_local"
-    window_frames: int = 125
-    global_frames: int = 8
+    window_frames: int = size(125)
+    global_frames: int = size(8, least=0)
     causal: bool = False
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 1, window_frames=self.window_frames)
-        _at_least(self.kind, 0, global_frames=self.global_frames)
 
 
 @dataclass(frozen=True, slots=True)
-class GlobalTokensCore:
+class GlobalTokensCore(Bounded):
     """A window, and learned ``tokens``, which attend to all frames and are attended to by all."""
 
     kind: Literal["global_tokens"] = "global_tokens"
-    window_frames: int = 125
-    tokens: int = 8
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 1, window_frames=self.window_frames)
-        _at_least(self.kind, 0, tokens=self.tokens)
+    window_frames: int = size(125)
+    tokens: int = size(8, least=0)
 
 
 @dataclass(frozen=True, slots=True)
-class BigBirdCore:
+class BigBirdCore(Bounded):
     """Neighbouring blocks, the first (global) blocks, and ``random_blocks`` drawn once by ``seed``."""
 
     kind: Literal["bigbird"] = "bigbird"
-    block_frames: int = 64
-    global_blocks: int = 1
-    random_blocks: int = 2
+    block_frames: int = size(64)
+    global_blocks: int = size(1, least=0)
+    random_blocks: int = size(2, least=0)
     seed: int = 0
     causal: bool = False
 
     def __post_init__(self) -> None:
-        _at_least(self.kind, 1, block_frames=self.block_frames)
-        _at_least(self.kind, 0, global_blocks=self.global_blocks, random_blocks=self.random_blocks)
+        Bounded.__post_init__(self)
         if self.seed < 0:
             raise ConfigError(f"seed of the attention core 'bigbird' must be >= 0, got {self.seed}")
 
@@ -183,65 +161,43 @@ class LogsparseCore:
 
 
 @dataclass(frozen=True, slots=True)
-class AxialCore:
+class AxialCore(Bounded):
     """Own row and column, with time as a grid of ``row_frames`` per row."""
 
     kind: Literal["axial"] = "axial"
-    row_frames: int = 64
+    row_frames: int = size(64)
     causal: bool = False
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 1, row_frames=self.row_frames)
 
 
 @dataclass(frozen=True, slots=True)
-class BlockwiseCore:
+class BlockwiseCore(Bounded):
     """Each block attends to one block: in head ``h`` (from 0) the ``h``-th after it, with wrap-around."""
 
     kind: Literal["blockwise"] = "blockwise"
-    block_frames: int = 64
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 1, block_frames=self.block_frames)
+    block_frames: int = size(64)
 
 
 @dataclass(frozen=True, slots=True)
-class FavorCore:
+class FavorCore(Bounded):
     """Softmax (or ReLU) attention by random features, drawn orthogonally."""
 
     kind: Literal["favor"] = "favor"
-    features: int = 256
+    features: int = size(256, most=_MOST_FEATURES)
     kernel: Literal["softmax", "relu"] = "softmax"
     causal: bool = False
-    redraw_every: int = 0
+    redraw_every: int = size(0, least=0)
     """Training steps between redraws of the features (0: never)."""
-
-    def __post_init__(self) -> None:
-        _check_drawn(self)
 
 
 @dataclass(frozen=True, slots=True)
-class RandomFeatureCore:
+class RandomFeatureCore(Bounded):
     """Softmax attention over unit vectors by sines and cosines of ``features`` random projections."""
 
     kind: Literal["rfa"] = "rfa"
-    features: int = 128
+    features: int = size(128, most=_MOST_FEATURES)
     causal: bool = False
-    redraw_every: int = 0
+    redraw_every: int = size(0, least=0)
     """Training steps between redraws of the projections (0: never)."""
-
-    def __post_init__(self) -> None:
-        _check_drawn(self)
-
-
-def _check_drawn(core: FavorCore | RandomFeatureCore) -> None:
-    _at_least(core.kind, 1, features=core.features)
-    _at_least(core.kind, 0, redraw_every=core.redraw_every)
-    # Drawn in small groups, which is slow; and more features than frames gain nothing.
-    require(
-        core.features <= _MOST_FEATURES,
-        f"features of the attention core '{core.kind}' must be <= {_MOST_FEATURES}, got {core.features}",
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,19 +209,19 @@ class LinearCore:
 
 
 @dataclass(frozen=True, slots=True)
-class LinformerCore:
+class LinformerCore(Bounded):
     """Keys and values shortened ``ratio`` times, by a mean or a learned convolution over each ``ratio`` frames.
 
     "learned" instead has weights over chunks of ``chunk_frames``, the length of the recordings if that is fixed.
     """
 
     kind: Literal["linformer"] = "linformer"
-    ratio: int = 8
+    ratio: int = size(8)
     projection: Literal["mean", "conv", "learned"] = "conv"
-    chunk_frames: int = 256
+    chunk_frames: int = size(256)
 
     def __post_init__(self) -> None:
-        _at_least(self.kind, 1, ratio=self.ratio, chunk_frames=self.chunk_frames)
+        Bounded.__post_init__(self)
         require(
             self.projection != "learned" or self.chunk_frames % self.ratio == 0,
             f"chunk_frames {self.chunk_frames} of the attention core 'linformer' is not a multiple of "
@@ -274,52 +230,47 @@ class LinformerCore:
 
 
 @dataclass(frozen=True, slots=True)
-class ReformerCore:
+class ReformerCore(Bounded):
     """Frames in the same hash bucket attend to each other; queries and keys are shared."""
 
     kind: Literal["reformer"] = "reformer"
     buckets: int = 16
-    rounds: int = 2
-    chunk_frames: int = 64
+    rounds: int = size(2)
+    chunk_frames: int = size(64)
 
     def __post_init__(self) -> None:
-        _at_least(self.kind, 1, rounds=self.rounds, chunk_frames=self.chunk_frames)
+        Bounded.__post_init__(self)
         if self.buckets != 1 and (self.buckets < 2 or self.buckets % 2):
             raise ConfigError(f"buckets of the attention core 'reformer' must be 1 or even, got {self.buckets}")
 
 
 @dataclass(frozen=True, slots=True)
-class RoutingCore:
+class RoutingCore(Bounded):
     """For each of ``clusters`` centroids, the ``window_frames`` nearest (causal: last) frames attend to each other."""
 
     kind: Literal["routing"] = "routing"
-    clusters: int = 8
-    window_frames: int = 64
-    decay: float = 0.999
+    clusters: int = size(8)
+    window_frames: int = size(64)
+    decay: float = bounded(0.999, 0, 1)
     causal: bool = False
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 1, clusters=self.clusters, window_frames=self.window_frames)
-        fraction(self.kind, decay=self.decay)
 
 
 @dataclass(frozen=True, slots=True)
-class SinkhornCore:
+class SinkhornCore(Bounded):
     """A block attends to itself and to the block that soft sorting assigns to it.
 
     With ``cut_blocks`` above 0, every frame attends only to that many of the first sorted blocks.
     """
 
     kind: Literal["sinkhorn"] = "sinkhorn"
-    block_frames: int = 64
-    iterations: int = 8
+    block_frames: int = size(64)
+    iterations: int = size(8, least=0)
     temperature: float = 0.75
-    cut_blocks: int = 0
+    cut_blocks: int = size(0, least=0)
     causal: bool = False
 
     def __post_init__(self) -> None:
-        _at_least(self.kind, 1, block_frames=self.block_frames)
-        _at_least(self.kind, 0, iterations=self.iterations, cut_blocks=self.cut_blocks)
+        Bounded.__post_init__(self)
         require(
             1e-3 <= self.temperature < math.inf,  # below it, values are no longer finite
             f"temperature of the attention core 'sinkhorn' must be at least 0.001, got {self.temperature}",
@@ -331,17 +282,14 @@ class SinkhornCore:
 
 
 @dataclass(frozen=True, slots=True)
-class SpanCore:
+class SpanCore(Bounded):
     """A window of learned width, up to ``max_frames`` on each side, per head or, if ``dynamic``, per head and frame."""
 
     kind: Literal["span"] = "span"
-    max_frames: int = 250
-    ramp_frames: int = 32
+    max_frames: int = size(250)
+    ramp_frames: int = size(32)
     dynamic: bool = False
     causal: bool = False
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 1, max_frames=self.max_frames, ramp_frames=self.ramp_frames)
 
 
 PatternCore = (

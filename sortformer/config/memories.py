@@ -5,16 +5,17 @@ attends to itself and to the memory of earlier ones, as in a stream with chunks 
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
-from sortformer.config.checks import at_least
+from sortformer.config.bounds import Bounded, size
 from sortformer.errors import ConfigError
 
 __all__ = ["CompressiveMemory", "Memory", "NearestMemory", "NoMemory", "TransformerXLMemory"]
 
 
-_at_least = partial(at_least, "memory")
+class _Memory(Bounded):
+    __slots__ = ()
+    part = "memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,35 +26,30 @@ class NoMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class TransformerXLMemory:
+class TransformerXLMemory(_Memory):
     """The last ``frames`` hidden frames."""
 
     kind: Literal["xl"] = "xl"
-    frames: int = 188
-    chunk_frames: int = 188
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 0, frames=self.frames)
-        _at_least(self.kind, 1, chunk_frames=self.chunk_frames)
+    frames: int = size(188, least=0)
+    chunk_frames: int = size(188)
 
 
 @dataclass(frozen=True, slots=True)
-class CompressiveMemory:
+class CompressiveMemory(_Memory):
     """The last ``frames`` hidden frames, and up to ``compressed_frames`` made of ``ratio`` older ones each."""
 
     kind: Literal["compressive"] = "compressive"
-    frames: int = 188
-    compressed_frames: int = 188
-    ratio: int = 4
+    frames: int = size(188, least=0)
+    compressed_frames: int = size(188, least=0)
+    ratio: int = size(4)
     compression: Literal["max", "mean", "conv", "dilated_conv", "most_used", "autoencoder"] = "conv"
     loss: Literal["attention", "autoencoding", "none"] = "none"
     """What trains the compression: the attention output over compressed frames, reconstruction of the frames or, with
     "none", the task. The first two are weighted by ``memory_weight`` in the ``[loss]`` of a recipe."""
-    chunk_frames: int = 188
+    chunk_frames: int = size(188)
 
     def __post_init__(self) -> None:
-        _at_least(self.kind, 0, frames=self.frames, compressed_frames=self.compressed_frames)
-        _at_least(self.kind, 1, ratio=self.ratio, chunk_frames=self.chunk_frames)
+        _Memory.__post_init__(self)
         if self.loss == "autoencoding" and self.compression in ("max", "mean", "most_used"):
             raise ConfigError(
                 f"compression {self.compression!r} has no parameters: loss 'autoencoding' has nothing to train"
@@ -61,17 +57,13 @@ class CompressiveMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class NearestMemory:
+class NearestMemory(_Memory):
     """Keys and values of the last ``frames`` frames; each query attends to its ``neighbours`` nearest."""
 
     kind: Literal["knn"] = "knn"
-    frames: int = 45_000
-    neighbours: int = 32
-    chunk_frames: int = 188
-
-    def __post_init__(self) -> None:
-        _at_least(self.kind, 0, frames=self.frames)
-        _at_least(self.kind, 1, neighbours=self.neighbours, chunk_frames=self.chunk_frames)
+    frames: int = size(45_000, least=0)
+    neighbours: int = size(32)
+    chunk_frames: int = size(188)
 
 
 Memory = NoMemory | TransformerXLMemory | CompressiveMemory | NearestMemory

@@ -52,7 +52,7 @@ def test_a_description_of_more_than_the_file_holds(tmp_path, setting, value, say
             {"attention": [{"position": "learned", "learned_positions": 10**18}]},
             "describes a model that is too large",
         ),
-        ("head", {"attention": [{"core": {"kind": "favor", "features": 10**12}}]}, "must be >= 1 and <= 1048576"),
+        ("head", {"attention": [{"core": {"kind": "favor", "features": 10**12}}]}, "must be >= 1 and <= 65536"),
     ],
 )
 def test_a_config_of_more_than_the_folder_holds(tmp_path, part, values, says):

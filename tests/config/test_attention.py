@@ -59,7 +59,10 @@ def test_a_name_alone_stands_for_a_mechanism_with_its_defaults():
         ({"core": {"kind": "fixed", "block_frames": 2}}, "summary_frames 8 exceeds block_frames 2"),
         ({"core": {"kind": "linformer", "ratio": 3, "projection": "learned"}}, "chunk_frames 256 .* of ratio 3"),
         ({"core": {"kind": "reformer", "buckets": 3}}, "buckets .* must be 1 or even, got 3"),
-        ({"core": {"kind": "routing", "decay": 2}}, "decay .* must be in"),
+        (
+            {"core": {"kind": "routing", "decay": 2}},
+            "decay of the attention core 'routing' must be >= 0 and <= 1, got 2",
+        ),
         ({"core": {"kind": "sinkhorn", "temperature": 0}}, "temperature .* must be at least 0.001, got 0"),
         ({"core": {"kind": "sinkhorn", "cut_blocks": 2, "causal": True}}, "cut_blocks .* it cannot be causal"),
         ({"core": {"kind": "combiner_axial", "plan": "rowmajor", "pool": "max"}}, "leave pool at 'mean', got 'max'"),
