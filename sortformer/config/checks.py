@@ -4,6 +4,7 @@ import dataclasses
 import math
 import numbers
 import operator
+import reprlib
 import types
 import typing
 from collections.abc import Mapping, Sequence
@@ -41,9 +42,7 @@ def require(condition: bool, message: str) -> None:
 
 
 def as_annotated(config: Any) -> None:
-    """Refuse a config with a value of none of its field's types, or not listed in its ``Literal``.
-
-    Files are checked by ``strict.from_dict`` already; this is for configs created in Python.
+    """Refuse a config, as created in Python, with a value of none of its field's types, or not in its ``Literal``.
 
     Raises:
         ConfigError: naming the field.
@@ -77,13 +76,20 @@ def check_type(name: str, hint: Any, value: Any) -> None:
         whole_number = hasattr(value, "__index__") and not isinstance(value, bool)
         require(whole_number, f"{name} must be a whole number, got {value!r}")
     elif kind is float:
-        number = isinstance(value, numbers.Real) and not isinstance(value, bool) and value == value  # no NaN
-        require(number, f"{name} must be a number, got {value!r}")
+        require(_is_number(value), f"{name} must be a number, got {reprlib.repr(value)}")
     elif kind in (bool, str):
         require(isinstance(value, kind), f"{name} must be {kind.__name__}, got {value!r}")
     elif dataclasses.is_dataclass(kind):
         names = " or ".join(each.__name__ for each in kinds)
         require(isinstance(value, tuple(kinds)), f"{name} must be of type {names}, got {value!r}")
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a float can hold a value, and it is not NaN, with which all comparisons are false."""
+    try:
+        return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+    except OverflowError:  # an integer of 400 digits
+        return False
 
 
 def alternatives(hint: Any) -> tuple[list[Any], bool]:

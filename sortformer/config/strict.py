@@ -1,15 +1,13 @@
 """Strict conversion between configs and plain dictionaries (JSON, TOML)."""
 
-import contextlib
 import dataclasses
 import difflib
 import numbers
-import reprlib
 import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from sortformer.config.checks import alternatives
+from sortformer.config.checks import alternatives, check_type
 from sortformer.errors import ConfigError
 
 __all__ = ["differences", "from_dict", "plain", "to_dict"]
@@ -61,23 +59,8 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
             how = f"; in TOML, [[{where}]] begins each of its tables" if tables else ""
             raise ConfigError(f"{where} must be a list, got {value!r}{how}")
         return tuple(_convert(item, element, where) for element in value)
-    if typing.get_origin(hint) is typing.Literal:
-        if value not in typing.get_args(hint):
-            raise ConfigError(f"{where} must be one of {', '.join(map(str, typing.get_args(hint)))}, got {value!r}")
-        return value
-    if hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        return _number(value, where)
-    if hint in (int, float, str, bool) and (not isinstance(value, hint) or (hint is int and isinstance(value, bool))):
-        raise ConfigError(f"{where} must be {hint.__name__}, got {value!r}")
-    return value
-
-
-def _number(value: float, where: str) -> float:
-    """Return a float, but refuse NaN, which would pass range checks, as all comparisons with it are false."""
-    with contextlib.suppress(OverflowError):  # integers of 400 digits
-        if value == value:
-            return float(value)
-    raise ConfigError(f"{where} must be a number, got {reprlib.repr(value)}")
+    check_type(where, hint, value)
+    return float(value) if hint is float and isinstance(value, int) else value
 
 
 def _convert_tagged(options: list[Any], value: Any, where: str) -> Any:

@@ -151,7 +151,9 @@ def test_settings_change_a_recipe_as_if_they_stood_in_it(tmp_path):
 
 
 def test_a_wrong_setting_is_named(tmp_path):
-    with pytest.raises(ConfigError, match=r"in the recipe .*recipe\.toml, with seed=1, seed=x: seed must be int"):
+    with pytest.raises(
+        ConfigError, match=r"in the recipe .*recipe\.toml, with seed=1, seed=x: seed must be a whole number"
+    ):
         TrainConfig.read(write(tmp_path, RECIPE), ["seed=1", "seed=x"])
 
 
