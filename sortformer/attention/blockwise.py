@@ -21,7 +21,6 @@ class BlockwiseAttention(Core):
         self.block = block
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         batch, heads, frames, dim = query.shape
         block = fitting(self.block, frames)
         valid = cut(context.valid[:, None], block)[:, 0]

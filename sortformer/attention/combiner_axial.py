@@ -33,7 +33,6 @@ class CombinerAxial(Core):
         self.abstraction = Abstraction(head_dim, pool)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         frames, there = query.shape[2], context.valid[:, None]
         row = fitting(self.row, frames)
         query, key, value, there = (cut(x, row) for x in (query, key, value, there))
@@ -106,5 +105,4 @@ class CombinerMixture(Core):
         self.plans = nn.ModuleList(plans)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         return torch.stack([plan(query, key, value, context) for plan in self.plans]).mean(dim=0)

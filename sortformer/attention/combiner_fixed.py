@@ -26,7 +26,6 @@ class CombinerFixed(CombinerHierarchical):
         super().__init__(head_dim, block, sys.maxsize, pool, causal)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         frames, there = query.shape[2], context.valid[:, None]
         block = fitting(self.block, frames)
         query, key, value, there = (cut(x, block) for x in (query, key, value, there))

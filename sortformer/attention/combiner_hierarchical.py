@@ -48,7 +48,6 @@ class CombinerHierarchical(CombinerTree, RecurrentCore):
         super().__init__(head_dim, block, fan_out, pool, nested=True, causal=causal)
 
     def init_state(self, query: Tensor) -> TreeState:
-        """Return the empty state."""
         none = query[:, :, :0]
         nothing = Parts(none, none, none, none[:, :1, :, 0].long())
         return TreeState((nothing,), nothing)

@@ -26,7 +26,6 @@ class CombinerRouting(Core):
         self.abstraction = Abstraction(head_dim, pool)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         cluster = self.clusters.nearest(nn.functional.layer_norm(key, key.shape[-1:]), context.valid)  # (B, H, T)
         total, own = query.new_zeros(query.shape[:3]), torch.zeros_like(value)
         logits, values = [], []

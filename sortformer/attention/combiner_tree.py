@@ -32,7 +32,6 @@ class CombinerTree(Core):
         self.abstraction = Abstraction(head_dim, pool)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         frames = query.shape[2]
         block = fitting(self.block, frames)
         there = context.valid[:, None]  # (B, 1, T)

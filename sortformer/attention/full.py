@@ -23,7 +23,6 @@ class FullAttention(Core):
         self.causal = causal
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         paired = self.causal or context.bias is not None or context.factor is not None
         if torch.is_grad_enabled() or not paired or key.shape[2] <= _WHOLE_FRAMES:
             return self._rows(slice(None), query, key, value, context)

@@ -26,7 +26,6 @@ class GlobalTokenAttention(Core):
         self.local = PatternAttention(GlobalLocal(window, tokens), causal=False)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         rows, tokens = query.shape[0], self.query.shape[1]
         valid = nn.functional.pad(context.valid, (tokens, 0), value=True)
         key, learned = (

@@ -59,7 +59,6 @@ class KernelAttention(RecurrentCore):
         )
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         state, past = self.init_state(query), context.past if self.causal else key.shape[2]
         for block in tiles(past):
             state = self._absorb(state, key[:, :, block], value[:, :, block], context.valid[:, block])
@@ -70,7 +69,6 @@ class KernelAttention(RecurrentCore):
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: KernelState
     ) -> tuple[Tensor, KernelState]:
-        """Return (B, H, T, d) and the sums up to the last frame."""
         return self._scan(query, key, value, context.valid, state)
 
     def _scan(

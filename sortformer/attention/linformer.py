@@ -28,7 +28,6 @@ class LinformerAttention(Core):
         )
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         # Learned weights belong to positions in the chunk, whose length is therefore fixed.
         chunk = fitting(self.chunk, key.shape[2]) if self.key_weight is None else self.chunk
         there = cut(context.valid[:, None], chunk)

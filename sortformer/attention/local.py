@@ -48,17 +48,14 @@ class LocalAttention(RecurrentCore):
         self.causal = causal
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         return local_attention(query, key, value, context.valid, self.window, causal=self.causal)
 
     def init_state(self, query: Tensor) -> LocalState:
-        """Return the empty state."""
         return LocalState.start(query)
 
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: LocalState
     ) -> tuple[Tensor, LocalState]:
-        """Return (B, H, T, d) and the next state."""
         past, known = state.key.shape[2], state.then(key, value, context.valid)
         at = torch.arange(known.key.shape[2], device=query.device)
         out = [query[:, :, :0]]

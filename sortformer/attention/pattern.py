@@ -32,7 +32,6 @@ class PatternAttention(Core):
         self.causal = causal
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         frames, mixed = key.shape[2], []
         every = torch.arange(frames, device=query.device)
         for rows in tiles(query.shape[2]):

@@ -39,14 +39,12 @@ class RoutingAttention(RecurrentCore):
         self.clusters = Clusters(heads, head_dim, clusters, decay)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         query, key = (nn.functional.layer_norm(x, x.shape[-1:]) for x in (query, key))
         if self.causal:
             return self._last(query, key, value, self.clusters.nearest(key, context.valid))
         return self._nearest(query, key, value, context.valid)
 
     def init_state(self, query: Tensor) -> RoutingState:
-        """Return the empty state."""
         batch, heads, _, dim = query.shape
         number = self.clusters.number
         none = query.new_zeros(batch, heads, number * self.window, dim)
@@ -55,7 +53,6 @@ class RoutingAttention(RecurrentCore):
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: RoutingState
     ) -> tuple[Tensor, RoutingState]:
-        """Return (B, H, T, d) and the next state."""
         past, number = state.key.shape[2], self.clusters.number
         query, key = (nn.functional.layer_norm(x, x.shape[-1:]) for x in (query, key))
         cluster = torch.cat((state.cluster, self.clusters.nearest(key, context.valid)), dim=2)

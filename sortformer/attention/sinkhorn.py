@@ -31,7 +31,6 @@ class SinkhornAttention(Core):
         self.causal = causal
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         frames = query.shape[2]
         block = fitting(self.block, frames)
         there = cut(context.valid[:, None], block)

@@ -46,7 +46,6 @@ class SpanAttention(RecurrentCore):
         return {"span": (share * context.valid[:, context.past :]).sum()}
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
-        """Return (B, H, T, d); see :class:`Core`."""
         spans, reach = self.spans(query), self.max_frames + self.ramp_frames
         every, mixed = torch.arange(key.shape[2], device=query.device), []
         for rows in tiles(query.shape[2]):
@@ -64,13 +63,11 @@ class SpanAttention(RecurrentCore):
         return torch.cat(mixed, dim=2)
 
     def init_state(self, query: Tensor) -> LocalState:
-        """Return the empty state."""
         return LocalState.start(query)
 
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: LocalState
     ) -> tuple[Tensor, LocalState]:
-        """Return (B, H, T, d) and the next state."""
         known = state.then(key, value, context.valid)
         out = self(query, known.key, known.value, Context(known.valid, state.key.shape[2]))
         return out, known.last(self.max_frames + self.ramp_frames)

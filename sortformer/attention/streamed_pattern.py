@@ -41,7 +41,6 @@ class StreamedPatternAttention(PatternAttention, RecurrentCore):
     pattern: StreamedPattern
 
     def init_state(self, query: Tensor) -> PatternState:
-        """Return the empty state."""
         none, start = query[:, :, :0], torch.zeros(query.shape[0], dtype=torch.int64, device=query.device)
         at = start.new_zeros(len(start), 0)
         return PatternState(none, none, at, at.bool(), start)
@@ -49,7 +48,6 @@ class StreamedPatternAttention(PatternAttention, RecurrentCore):
     def step(
         self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: PatternState
     ) -> tuple[Tensor, PatternState]:
-        """Return (B, H, T, d) and the next state."""
         now = state.coming[:, None] + torch.arange(key.shape[2], device=key.device)
         valid = torch.cat((state.valid, context.valid), dim=1)
         key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)

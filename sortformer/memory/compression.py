@@ -62,7 +62,6 @@ class MostUsed(Compression):
     """
 
     def forward(self, frames: Tensor, valid: Tensor, usage: Tensor) -> Tensor:
-        """Return (B, n, D)."""
         kept = self._kept(valid, usage)
         return frames.gather(1, kept[..., None].expand(-1, -1, frames.shape[2]))
 
@@ -88,7 +87,6 @@ class Convolution(Compression):
             nn.init.zeros_(self.conv.bias)  # pyright: ignore[reportArgumentType]
 
     def forward(self, frames: Tensor, valid: Tensor, usage: Tensor) -> Tensor:
-        """Return (B, n, D)."""
         del usage
         return self.conv((frames * valid[..., None]).transpose(1, 2)).transpose(1, 2)
 
@@ -101,7 +99,6 @@ class DilatedConvolution(Convolution):
         self.dilated = nn.ModuleList(nn.Conv1d(dim, dim, 3, dilation=dilation, padding=dilation) for dilation in (1, 2))
 
     def forward(self, frames: Tensor, valid: Tensor, usage: Tensor) -> Tensor:
-        """Return (B, n, D)."""
         for conv in self.dilated:
             heard = conv((frames * valid[..., None]).transpose(1, 2)).transpose(1, 2)
             frames = frames + heard.relu()
@@ -120,7 +117,6 @@ class Autoencoder(Compression):
         self.narrow = nn.Conv1d(dim * ratio, dim, 1)
 
     def forward(self, frames: Tensor, valid: Tensor, usage: Tensor) -> Tensor:
-        """Return (B, n, D)."""
         del usage
         return self.narrow(self.widen((frames * valid[..., None]).transpose(1, 2)).relu()).transpose(1, 2)
 

@@ -47,7 +47,6 @@ class Compressive(Memory):
         self.decoder = nn.ConvTranspose1d(dim, dim, ratio, stride=ratio) if loss == "autoencoding" else None
 
     def init_state(self, frames: Tensor) -> CompressiveState:
-        """Return two empty queues."""
         return CompressiveState(empty_queue(frames), empty_queue(frames))
 
     def recall(self, state: CompressiveState) -> Queue:

@@ -43,11 +43,9 @@ class TransformerXL(Memory):
         self.length = length
 
     def init_state(self, frames: Tensor) -> Queue:
-        """Return an empty queue."""
         return empty_queue(frames)
 
     def recall(self, state: Queue) -> Queue:
-        """Return the frames of the queue."""
         return state
 
     def update(self, state: Queue, chunk: LayerChunk) -> tuple[Queue, dict[str, Tensor]]:

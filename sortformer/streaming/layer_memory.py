@@ -33,7 +33,6 @@ class LayerMemory:
             )
 
     def start(self, rows: int = 1) -> ModelState:
-        """Return the state of ``rows`` streams before the first frame."""
         return self.model.start(rows)
 
     def step(self, state: ModelState, chunk: Chunk) -> tuple[ModelState, Tensor]:
