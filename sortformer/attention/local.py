@@ -1,42 +1,13 @@
 """Local attention: a frame attends to a fixed number of frames on each side, in linear time and memory."""
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor, nn
 
 from sortformer.attention.protocol import Context, RecurrentCore
 from sortformer.attention.softmax import attend, tiles
+from sortformer.memory.key_values import KeyValues
 
-__all__ = ["LocalAttention", "LocalState", "local_attention"]
-
-
-@dataclass(frozen=True, slots=True)
-class LocalState:
-    """Keys and values of the last frames within reach, oldest first."""
-
-    key: Tensor  # (B, H, n, d)
-    value: Tensor  # (B, H, n, d)
-    valid: Tensor  # (B, n)
-
-    @classmethod
-    def start(cls, query: Tensor) -> "LocalState":
-        """Return the empty state, for queries of the shape (but for T) and type of ``query`` (B, H, T, d)."""
-        none = query[:, :, :0]
-        return cls(none, none, torch.zeros(query.shape[0], 0, dtype=torch.bool, device=query.device))
-
-    def then(self, key: Tensor, value: Tensor, valid: Tensor) -> "LocalState":
-        """Return the state with frames (B, H, T, d) appended, of which ``valid`` (B, T) count."""
-        return LocalState(
-            torch.cat((self.key, key), dim=2),
-            torch.cat((self.value, value), dim=2),
-            torch.cat((self.valid, valid), dim=1),
-        )
-
-    def last(self, frames: int) -> "LocalState":
-        """Return the state cut to its last ``frames``."""
-        kept = slice(max(0, self.key.shape[2] - frames), None)
-        return LocalState(self.key[:, :, kept], self.value[:, :, kept], self.valid[:, kept])
+__all__ = ["LocalAttention", "local_attention"]
 
 
 class LocalAttention(RecurrentCore):
@@ -50,12 +21,12 @@ class LocalAttention(RecurrentCore):
     def forward(self, query: Tensor, key: Tensor, value: Tensor, context: Context) -> Tensor:
         return local_attention(query, key, value, context.valid, self.window, causal=self.causal)
 
-    def init_state(self, query: Tensor) -> LocalState:
-        return LocalState.start(query)
+    def init_state(self, query: Tensor) -> KeyValues:
+        return KeyValues.start(query)
 
     def step(
-        self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: LocalState
-    ) -> tuple[Tensor, LocalState]:
+        self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: KeyValues
+    ) -> tuple[Tensor, KeyValues]:
         past, known = state.key.shape[2], state.then(key, value, context.valid)
         at = torch.arange(known.key.shape[2], device=query.device)
         out = [query[:, :, :0]]

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor, nn
 
-from sortformer.attention.local import LocalState
 from sortformer.attention.protocol import Context, RecurrentCore
 from sortformer.attention.softmax import attend, tiles
+from sortformer.memory.key_values import KeyValues
 from sortformer.precision import wide
 
 __all__ = ["SpanAttention"]
@@ -62,12 +62,12 @@ class SpanAttention(RecurrentCore):
             mixed.append(attend(query[:, :, rows], keys, values, allowed & valid[:, None, None], bias, factor))
         return torch.cat(mixed, dim=2)
 
-    def init_state(self, query: Tensor) -> LocalState:
-        return LocalState.start(query)
+    def init_state(self, query: Tensor) -> KeyValues:
+        return KeyValues.start(query)
 
     def step(
-        self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: LocalState
-    ) -> tuple[Tensor, LocalState]:
+        self, query: Tensor, key: Tensor, value: Tensor, context: Context, state: KeyValues
+    ) -> tuple[Tensor, KeyValues]:
         known = state.then(key, value, context.valid)
         out = self(query, known.key, known.value, Context(known.valid, state.key.shape[2]))
         return out, known.last(self.max_frames + self.ramp_frames)

@@ -1,23 +1,14 @@
 """kNN memory: each query attends to its nearest keys of a long past (Memorizing Transformer)."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from sortformer.memory.key_values import KeyValues
 from sortformer.memory.protocol import LayerChunk, Memory
 
-__all__ = ["Nearest", "NearestState"]
-
-
-@dataclass(frozen=True, slots=True)
-class NearestState:
-    """Normalised keys and their values, oldest first."""
-
-    key: Tensor  # (B, H, M, d)
-    value: Tensor  # (B, H, M, d)
-    valid: Tensor  # (B, M)
+__all__ = ["Nearest"]
 
 
 class Nearest(Memory):
@@ -34,13 +25,11 @@ class Nearest(Memory):
         self.gate = nn.Parameter(torch.zeros(heads))
         self.log_sharpness = nn.Parameter(torch.full((heads,), math.log(10.0)))
 
-    def init_state(self, frames: Tensor) -> NearestState:
-        """Return a state without keys."""
-        rows, heads = len(frames), len(self.gate)
-        none = frames.new_zeros(rows, heads, 0, frames.shape[2] // heads)
-        return NearestState(none, none, torch.zeros(rows, 0, dtype=torch.bool, device=frames.device))
+    def init_state(self, frames: Tensor) -> KeyValues:
+        heads = len(self.gate)
+        return KeyValues.start(frames.new_zeros(len(frames), heads, 0, frames.shape[2] // heads))
 
-    def mix(self, mixed: Tensor, query: Tensor, state: NearestState) -> Tensor:
+    def mix(self, mixed: Tensor, query: Tensor, state: KeyValues) -> Tensor:
         """Return (B, H, T, d): (1 - gate) times ``mixed``, plus gate times the output of the memory."""
         if not state.key.shape[2]:
             return mixed
@@ -56,10 +45,7 @@ class Nearest(Memory):
         gate = self.gate.sigmoid()[:, None, None] * known.any(dim=-1)[..., None]
         return (1 - gate) * mixed + gate * read
 
-    def update(self, state: NearestState, chunk: LayerChunk) -> tuple[NearestState, dict[str, Tensor]]:
+    def update(self, state: KeyValues, chunk: LayerChunk) -> tuple[KeyValues, dict[str, Tensor]]:
         """Append the chunk's keys and values, and drop the oldest."""
-        key, value = nn.functional.normalize(chunk.key.detach(), dim=-1), chunk.value.detach()
-        key, value = torch.cat((state.key, key), dim=2), torch.cat((state.value, value), dim=2)
-        valid = torch.cat((state.valid, chunk.valid), dim=1)
-        first = max(0, key.shape[2] - self.length)
-        return NearestState(key[:, :, first:], value[:, :, first:], valid[:, first:]), {}
+        key = nn.functional.normalize(chunk.key.detach(), dim=-1)
+        return state.then(key, chunk.value.detach(), chunk.valid).last(self.length), {}

@@ -17,7 +17,8 @@ from sortformer.config.cores import Core, FavorCore, FullCore, LinearCore, Refor
 from sortformer.config.mechanisms import MEMORIES
 from sortformer.config.memories import CompressiveMemory, Memory, NearestMemory, NoMemory, TransformerXLMemory
 from sortformer.memory.compression import Convolution
-from sortformer.memory.nearest import Nearest, NearestState
+from sortformer.memory.key_values import KeyValues
+from sortformer.memory.nearest import Nearest
 from tests.draws import draw
 from tests.masks import unpadded
 from tests.memory.cases import CHUNK, DIM, FRAMES, HEADS, build, compressive, streamed
@@ -148,7 +149,7 @@ def test_who_has_no_past_is_left_as_he_is_by_one_who_has():
     memory, generator = Nearest(HEADS, length=7, neighbours=2), torch.Generator().manual_seed(4)
     key, value, query, mixed = torch.randn(4, 2, HEADS, 5, 3, generator=generator)
     valid = torch.tensor([[True] * 5, [False] * 5])
-    found = memory.mix(mixed, query, NearestState(key, value, valid))
+    found = memory.mix(mixed, query, KeyValues(key, value, valid))
     assert not torch.allclose(found[0], mixed[0])
     torch.testing.assert_close(found[1], mixed[1], atol=0, rtol=0)
 
