@@ -16,7 +16,7 @@ import sortformer
 from sortformer.diarizer import Diarizer
 from sortformer.errors import Cancelled, SortformerError
 from sortformer.serve.form import REQUEST_BODY
-from sortformer.serve.pages import OwnPages, check_origin
+from sortformer.serve.origins import OwnPages, check_origin
 from sortformer.serve.recordings import RESPONSES, Recordings
 from sortformer.serve.refusals import STOPPING, later
 from sortformer.serve.streams import WRONG, Streams, refuse
