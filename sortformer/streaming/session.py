@@ -30,6 +30,7 @@ from sortformer.postprocess import only_slots
 from sortformer.speaker_count import warn_if_full
 from sortformer.streaming.blocks import block_of
 from sortformer.streaming.choice import stream_memory
+from sortformer.streaming.final import Final
 from sortformer.streaming.front import Front, hear, needed_samples, next_chunk, start_front, told
 from sortformer.streaming.known import introduced, moved, slot_of_clip
 from sortformer.streaming.lock import Lock
@@ -141,9 +142,9 @@ class Session:
             self._position = _Position(front, self._memory.start(), start_turns(slots), tuple(range(slots)))
             self._heard = 0  # samples
             self._waiting: list[np.ndarray] = []  # the last of them, less than a chunk
-            self._turns: list[Turn] = []
-            self._new_probs, self._new_turns = list[np.ndarray](), list[Turn]()
-            self._faults, self._ended = list[str](), False  # what was wrong with the clips
+            self._final = Final()
+            self._faults: list[str] = []  # warnings about the clips
+            self._ended = False
 
     def enroll(self, name: str, audio: AudioSource, sample_rate: int | None = None) -> int:
         """Enroll a person: assign a slot, whose turns then have that name; return the slot.
@@ -228,13 +229,13 @@ class Session:
         with self._lock, warned() as faults:
             if not self._ended:
                 self.flush()
-            if self.duration_s and not self._turns:
+            if self.duration_s and not self._final.turns:
                 warn(f"no speech found in {self.uri}{how_quiet(self._position.front.peak)}", stacklevel=2)
             speakers, most = sum(map(bool, self.names)), self.config.max_speakers
             warn_if_full(self.uri, speakers, self._limit, self.config.clustering, most)
             axis, warnings = TimeAxis(0.0, self.step_s, self.num_frames), (*self._faults, *faults)
             origin = self.origin and replace(self.origin, time_axis=axis, warnings=warnings)
-            return Diarization(tuple(self._turns), self.duration_s, self.uri, origin)
+            return Diarization(tuple(self._final.turns), self.duration_s, self.uri, origin)
 
     def reset_slot(self, slot: int) -> None:
         """Free the slot of a speaker who has left: the turns end, and the next to speak there is a new speaker.
@@ -256,7 +257,7 @@ class Session:
             turns, given = free_slot(self.postprocess, here.turns, slot, self._frame_ticks)
             memory = self._memory.forget(here.memory, gone)
             self._position = replace(here, memory=memory, turns=turns, channels=tuple(channels))
-            self._keep([], given)
+            self._final.add([], given)
 
     def snapshot(self) -> bytes:
         """Return the state of the session, without the model, as bytes."""
@@ -270,9 +271,7 @@ class Session:
                     "origin": self.origin and (self.origin.model, self.origin.version, dict(self.origin.settings)),
                     "position": plain(self._position),
                     "waiting": plain(joined(self._waiting)),
-                    "given": plain(self._turns),
-                    "new_probs": plain(self._new_probs),
-                    "new_turns": plain(self._new_turns),
+                    "final": plain(self._final),
                     "faults": tuple(self._faults),
                     "ended": self._ended,
                 }
@@ -297,9 +296,12 @@ class Session:
         session._position = rebuilt(session._position, values["position"], model.device)
         session._waiting = [values["waiting"].numpy()]
         session._heard = session._position.front.received + len(session._waiting[0])
-        session._turns, session._faults = [Turn(**turn) for turn in values["given"]], list(values["faults"])
-        session._new_probs = [probs.numpy() for probs in values["new_probs"]]
-        session._new_turns = [Turn(**turn) for turn in values["new_turns"]]
+        session._final = Final(
+            [Turn(**turn) for turn in values["final"]["turns"]],
+            [probs.numpy() for probs in values["final"]["new_probs"]],
+            [Turn(**turn) for turn in values["final"]["new_turns"]],
+        )
+        session._faults = list(values["faults"])
         session._ended = values["ended"]
         return session
 
@@ -333,7 +335,8 @@ class Session:
     @torch.no_grad()
     def _to_the_end(self, front: Front, memory: Any, wave: np.ndarray) -> tuple[Front, Any, np.ndarray]:
         """Process a stream that ends with these samples; return the last state, and the probabilities (t, S)."""
-        front, found = hear(self._log_mel, front, wave, last=True), [self._no_probs()]
+        front = hear(self._log_mel, front, wave, last=True)
+        found = [np.zeros((0, len(self._position.channels)), np.float32)]
         while True:
             front, chunk = next_chunk(self._log_mel, self.model.encoder, self.config, front)
             if chunk is None:
@@ -344,9 +347,6 @@ class Session:
     def _by_slot(self, probs: Tensor) -> np.ndarray:
         """Return the probabilities of this stream's slots, given those (t, S) of the memory's output channels."""
         return probs[:, list(self._position.channels)].float().cpu().numpy()  # numpy has no bfloat16
-
-    def _no_probs(self) -> np.ndarray:
-        return np.zeros((0, len(self._position.channels)), np.float32)
 
     def _commit(self, front: Front, memory: Any, probs: np.ndarray, rest: np.ndarray, *, last: bool = False) -> None:
         """Advance the state by final probabilities (t, S); ``rest`` are the samples that remain."""
@@ -365,20 +365,13 @@ class Session:
         self._position = _Position(front, memory, turns, here.channels, here.frames + len(probs))
         # The rest is a view of all that waited, which may be hours.
         self._waiting = [rest.copy() if self.missing_samples > 0 else rest]
-        self._keep([only_slots(probs, speakers)], given)
-
-    def _keep(self, probs: list[np.ndarray], turns: tuple[Turn, ...]) -> None:
-        self._new_probs += probs
-        self._new_turns += turns
-        self._turns += turns
+        self._final.add([only_slots(probs, speakers)], given)
 
     def _update(self) -> Update:
         here = self._position
-        probs, turns = np.concatenate([self._no_probs(), *self._new_probs]), tuple(self._new_turns)
         _, tentative = end_turns(self.postprocess, here.turns, self._frame_ticks)  # as if the stream ended now
-        update = Update(here.frames - len(probs), probs, turns, tentative, here.frames * self._grid.step_s)
-        self._new_probs, self._new_turns = [], []
-        return update
+        probs, turns = self._final.take(len(here.channels))
+        return Update(here.frames - len(probs), probs, turns, tentative, here.frames * self._grid.step_s)
 
 
 def advance(sessions: Sequence[Session]) -> None:

@@ -259,7 +259,7 @@ def test_memory_does_not_grow_with_the_stream():
     session = Session(MODEL, CONFIG)
     for _ in range(30):
         session.push(WAVE[:8_000])
-        sizes.append(len(session.snapshot()) - 90 * len(session._turns))
+        sizes.append(len(session.snapshot()) - 90 * len(session._final.turns))
     assert max(sizes[20:]) < 1.1 * max(sizes[5:15])
 
 
