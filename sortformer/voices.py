@@ -210,8 +210,8 @@ class VoiceStore:
             InputError: when the audio cannot be used, or ``lam`` or ``confidence`` is not a number from 0 to 1.
 
         Warns:
-            SortformerWarning: also in the result's ``origin.warnings``: when the store is empty, or a file is damaged
-                or has several audio tracks.
+            SortformerWarning: also in the result's ``origin.warnings``: when the store is empty, no speech was found,
+                or a file is damaged or has several audio tracks.
         """
         _check_share("lam, the weight of the memory,", lam)
         _check_share("confidence", confidence)
@@ -221,12 +221,14 @@ class VoiceStore:
             said, labels = found.output.data.copy(), self._read(found)
             slots = self._turns(found, {slot: str(slot) for slot in range(said.shape[1])})
             names = {int(slot): name for slot, name in self._names(found, labels, slots, confidence).items()}
-        finer = round(found.grid.step_s / found.output.step_s)
-        for slot, name in names.items():
-            evidence = labels[:, self.names.index(name)].repeat_interleave(finer)[: len(said)]
-            said[:, slot] = interpolate(evidence, torch.from_numpy(said[:, slot]), lam).numpy()
-        mixed, settings = replace(found.output, data=said), self.diarizer.postprocess
-        named = mixed.turns(settings, exclusive=exclusive, names=names)
+            finer = round(found.grid.step_s / found.output.step_s)
+            for slot, name in names.items():
+                evidence = labels[:, self.names.index(name)].repeat_interleave(finer)[: len(said)]
+                said[:, slot] = interpolate(evidence, torch.from_numpy(said[:, slot]), lam).numpy()
+            mixed, settings = replace(found.output, data=said), self.diarizer.postprocess
+            named = mixed.turns(settings, exclusive=exclusive, names=names)
+            if not named.turns:
+                warn(f"no speech found in {name_of(audio)}", stacklevel=2)
         asked = {"lam": lam, "confidence": confidence, "channel": channel, "exclusive": exclusive}
         asked |= {"voices": list(self.names), "postprocess": to_dict(settings)}
         result = replace(named, origin=mixed.origin(self.diarizer.name, asked))

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sortformer import Diarization, Diarizer, InputError, PostprocessConfig, Turn, VoiceStore
+from sortformer import Diarization, Diarizer, InputError, PostprocessConfig, SortformerWarning, Turn, VoiceStore
 from sortformer.annotation import to_pyannote
 from sortformer.estimates import Embeddings
 from tests.audio.makers import chirp, write
@@ -303,6 +303,14 @@ def test_a_result_tells_its_warnings_and_names_no_folder(diarizer: Diarizer, tmp
     damaged, empty = origin.warnings or ()
     assert damaged.startswith("ada.wav is damaged or truncated")
     assert empty.startswith("this store has no voices")
+
+
+def test_that_nobody_speaks_is_said(tmp_path: Path):
+    deaf = Diarizer.load(tiny_model(tmp_path / "deaf", speaking=0), device="cpu")
+    with pytest.warns(SortformerWarning, match="^no speech found in the array$"):
+        result = VoiceStore(deaf, names=()).diarize(chirp(2.0, RATE), sample_rate=RATE)
+    assert result.turns == ()
+    assert "no speech found in the array" in getattr(result.origin, "warnings", ())
 
 
 def test_finer_output_takes_the_memory_of_its_80_ms():
