@@ -25,7 +25,7 @@ from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report
-from sortformer.inference import OFFLINE, Inference, preset_of, stream_config
+from sortformer.inference import OFFLINE, Enrolled, Inference, preset_of, stream_config
 from sortformer.model import Sortformer, check_model
 from sortformer.model.early_exit import check_exits
 from sortformer.offline import MAX_OFFLINE_S, in_windows, probabilities, whole_output
@@ -157,7 +157,7 @@ class Diarizer:
                 the post-processing clusters and the recording is processed whole, clusters are compared with the clips;
                 otherwise the stream hears the clips first (see ``Session.enroll``). With as many clips as speakers at
                 most, nobody else is expected, and each speaker gets one of the names. Clips that are arrays have the
-                ``sample_rate`` (None: 16 kHz).
+                ``sample_rate`` (None: 16 kHz). For many recordings, see :meth:`enrolled`.
             postprocess: instead of the model's own, possibly the name of a published one: ``v2-dihard3``, ...
             progress: called with the progress of the work; may cancel it.
 
@@ -184,8 +184,9 @@ class Diarizer:
         limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, sample_rate, channel, progress)
-        clips = {name: (clip, sample_rate if is_array(clip) else None) for name, clip in (enroll or {}).items()}
-        way = Inference(self.model, settings, preset, self.exit_confidence, clips, fewest, most)
+        clips = _at_rate(enroll or {}, sample_rate)
+        voices = enroll.voices if isinstance(enroll, Enrolled) and enroll.model is self.model else None
+        way = Inference(self.model, settings, preset, self.exit_confidence, clips, fewest, most, voices)
         with warned() as faults:
             found, names, used = way.run(heard)
             kept = None if channel == EACH else keep_slots(found.data, settings, found.step_s, fewest, most)
@@ -204,6 +205,29 @@ class Diarizer:
         result = replace(result, origin=found.origin(self.name, asked | {"postprocess": to_dict(settings)}))
         files = [name_of(each) for each in (audio, *(enroll or {}).values())]
         return result.warned(faults, *files)
+
+    def enrolled(
+        self,
+        clips: Mapping[str, AudioSource],
+        *,
+        sample_rate: int | None = None,
+        preset: str | StreamConfig | None = None,
+        postprocess: PostprocessConfig | str | None = None,
+    ) -> Mapping[str, AudioSource]:
+        """Return clips to ``enroll`` in many calls, with their voices, which are then not computed in each call.
+
+        Where the calls stream, each has to hear the clips: there it gains nothing. Arguments as in these calls.
+
+        Raises:
+            InputError: when a clip or a name cannot be used.
+            ConfigError: when there is no such post-processing.
+
+        Warns:
+            SortformerWarning: when clips of two people have similar voices.
+        """
+        settings = self._settings(postprocess)
+        way = Inference(self.model, settings, preset, self.exit_confidence, _at_rate(clips, sample_rate))
+        return Enrolled(clips, self.model, way.enrolled(3)) if way.compares else clips
 
     def probabilities(
         self,
@@ -302,3 +326,8 @@ class Diarizer:
     def _settings(self, postprocess: PostprocessConfig | str | None) -> PostprocessConfig:
         """Return the post-processing of a call."""
         return self.postprocess if postprocess is None else as_postprocess(postprocess)
+
+
+def _at_rate(clips: Mapping[str, AudioSource], sample_rate: int | None) -> dict[str, tuple[AudioSource, int | None]]:
+    """Return clips with the sample rate of those that are arrays."""
+    return {name: (clip, sample_rate if is_array(clip) else None) for name, clip in clips.items()}

@@ -1,7 +1,7 @@
 """Inference on a recording: at once, in windows by voice, as a stream, or channel by channel."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from sortformer.speaker_count import first_heard
 from sortformer.streaming import Session, stream_probabilities
 from sortformer.warned import warn
 
-__all__ = ["OFFLINE", "Found", "Inference", "Preset", "preset_of", "stream_config"]
+__all__ = ["OFFLINE", "Enrolled", "Found", "Inference", "Preset", "preset_of", "stream_config"]
 
 OFFLINE = "offline"
 
@@ -37,6 +37,14 @@ _FILE_S = 30.0  # default latency of a stream through a file
 # Numbers of clusters to try, from the wanted one up, and then down, until enough speakers are heard. With dozens of
 # clusters each try takes as long as the model.
 _TRIES = 4
+
+
+class Enrolled(dict[str, AudioSource]):
+    """Clips of known speakers by name, with the mean directions (D,) of their ``voices`` by the ``model``."""
+
+    def __init__(self, clips: Mapping[str, AudioSource], model: Sortformer, voices: Mapping[str, np.ndarray]) -> None:
+        super().__init__(clips)
+        self.model, self.voices = model, voices
 
 
 class Found(NamedTuple):
@@ -82,6 +90,7 @@ class Inference:
         clips: of speakers to enroll, with their sample rates, by name.
         fewest, most: the least and the greatest number of speakers, where clustering decides it. With as many clips as
             ``most``, nobody else is expected, and each speaker gets one of their names.
+        voices: of the clips, as `enrolled` returns them; None: not known yet.
     """
 
     model: Sortformer
@@ -91,10 +100,35 @@ class Inference:
     clips: Mapping[str, tuple[AudioSource, int | None]] = field(default_factory=dict)
     fewest: int = 0
     most: int | None = None
+    voices: Mapping[str, np.ndarray] | None = None
+
+    @property
+    def compares(self) -> bool:
+        """Whether the voices of whole recordings are compared with those of the clips; otherwise streams hear these."""
+        return self.settings.clustering is not None and preset_of(self.model.config, self.preset) == OFFLINE
 
     @property
     def _closed(self) -> bool:
         return self.most == len(self.clips)
+
+    def enrolled(self, stacklevel: int, before_each: Callable[[], None] = lambda: None) -> dict[str, np.ndarray]:
+        """Return the mean direction (D,) of the voice of each clip; the settings must cluster.
+
+        ``stacklevel`` is that of warnings; ``before_each`` is called before each clip.
+
+        Raises:
+            InputError: when a clip or a name cannot be used.
+        """
+        assert self.settings.clustering is not None
+        known = dict[str, np.ndarray]()
+        for name, clip in self.clips.items():
+            before_each()
+            check_person(name, known)
+            wave = read_clip(name, *clip)
+            voice = clip_voice(self.model, name, wave, self.settings.clustering, self.exit_confidence)
+            warn_of_likeness(name, voice, known, self.settings.clustering.threshold, stacklevel + 1)
+            known[name] = voice
+        return known
 
     def run(self, heard: Heard) -> Found:
         """Process a recording as a stream, in windows by voice, or at once, by the preset; or channel by channel.
@@ -129,13 +163,8 @@ class Inference:
         return self._streamed(heard, blocks, used)
 
     def _by_voice(self, heard: Heard, clustering: ClusteringConfig) -> Found:
-        known = dict[str, np.ndarray]()
-        for name, clip in self.clips.items():
-            heard.report()  # nothing new, but a chance to cancel
-            check_person(name, known)
-            voice = clip_voice(self.model, name, read_clip(name, *clip), clustering, self.exit_confidence)
-            warn_of_likeness(name, voice, known, clustering.threshold, stacklevel=5)
-            known[name] = voice
+        # A report, of nothing new, is a chance to cancel.
+        known = self.enrolled(5, heard.report) if self.voices is None else self.voices
         found = in_windows(self.model, heard.worked_through(heard.blocks()), self.exit_confidence)
         fewest, most = self.fewest, self.most
         more, fewer = range(fewest, fewest + _TRIES), range(fewest - 1, max(0, fewest - _TRIES), -1)

@@ -1,10 +1,12 @@
 """Whole recordings: clustering by voice if enabled, windows that join without a seam, loudness normalisation."""
 
+import copy
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -113,6 +115,31 @@ def test_where_there_are_as_many_clips_as_speakers_a_stream_takes_others_for_the
     wave, clips = np.concatenate([low, high, other[:16_000]]), {"guest": high, "chair": low}
     found = parting(wave, sample_rate=16_000, preset="1s", enroll=clips, max_speakers=2)
     assert (found.speakers, last_end(found.turns)) == (("chair", "guest"), 5.0)
+
+
+def test_the_voices_of_clips_are_found_once_for_many_recordings(
+    alone: Diarizer, wav: Path, monkeypatch: pytest.MonkeyPatch
+):
+    heard, voices, clip = list[str](), grouped(alone, 1.99), chirp(2.0, 16_000)
+
+    def hearing(model: Sortformer, name: str, *rest: Any) -> np.ndarray:
+        heard.append(name)
+        return clip_voice(model, name, *rest)
+
+    monkeypatch.setattr("sortformer.inference.clip_voice", hearing)
+    with pytest.warns(match="the clips of 'chair' and 'guest' sound like one voice") as caught:
+        known = voices.enrolled({"chair": clip, "guest": clip})
+    assert [voices(wav, enroll=known).speakers for _ in range(2)] == [("chair",)] * 2
+    assert heard == ["chair", "guest"]
+    with pytest.warns(match="sound like one voice") as again:  # without them, or with another model, by each call
+        voices(wav, enroll=dict(known))
+    with pytest.warns(match="sound like one voice"):
+        replace(voices, model=copy.deepcopy(voices.model))(wav, enroll=known)
+    assert heard == ["chair", "guest"] * 3
+    assert {each.filename for each in (*caught, *again)} == {__file__}
+    only = {"chair": clip}
+    assert voices(wav, enroll=voices.enrolled(only), preset="1s") == voices(wav, enroll=only, preset="1s")
+    assert voices.enrolled(only, preset="1s") is only
 
 
 @pytest.mark.parametrize(("frames", "enough"), [(7, True), (6, False)])

@@ -133,6 +133,7 @@ def diarize(
         with usage_errors():
             settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned).with_room_for(*wanted)
             speaker_range(diarizer.speaker_limit(preset, settings), *wanted)
+        voices = diarizer.enrolled(voices, preset=preset, postprocess=settings)
 
         def job(recording: Recording, progress: Progress) -> Diarization:
             number = recording.num_speakers if oracle_num_speakers else num_speakers

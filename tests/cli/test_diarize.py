@@ -262,6 +262,20 @@ def test_warnings_name_each_recording_once(cli: Cli, model: Path, wav: Path, tmp
     ]
 
 
+def test_clips_that_sound_alike_are_told_once_however_many_recordings(cli: Cli, wav: Path, tmp_path: Path):
+    again = shutil.copy(wav, tmp_path / "again.wav")
+    clips = ["--enroll", f"chair={wav}", "--enroll", f"guest={wav}"]
+    alone = tiny_model(tmp_path, speaking=1)
+    outcome = cli("diarize", wav, again, "--model", alone, "--clustering", 0.5, *clips)
+    assert (outcome.code, outcome.err.count("sound like one voice")) == (0, 1)
+
+
+def test_a_clip_without_a_voice_stops_all_at_once(cli: Cli, wav: Path, model: Path, tmp_path: Path):
+    again = shutil.copy(wav, tmp_path / "again.wav")
+    outcome = cli("diarize", wav, again, "--model", model, "--clustering", 0.5, "--enroll", f"chair={wav}")
+    assert (outcome.code, outcome.out, outcome.err.count("no voice was found in the clip")) == (1, "", 1)
+
+
 def test_quiet_keeps_errors_and_drops_the_rest(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     outcome = cli("diarize", wav, tmp_path / "absent.wav", "--model", model, "-o", tmp_path / "out", "-q")
     assert outcome.code == 1
