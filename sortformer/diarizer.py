@@ -31,7 +31,7 @@ from sortformer.model.early_exit import check_exits
 from sortformer.offline import MAX_OFFLINE_S, in_windows, probabilities, whole_output
 from sortformer.speaker_count import keep_slots, speaker_range, warn_if_full
 from sortformer.streaming import Session, SessionPool
-from sortformer.warned import warn, warned
+from sortformer.warned import note, warn, warned
 
 __all__ = ["MAX_OFFLINE_S", "Diarizer", "Progress"]
 
@@ -185,9 +185,12 @@ class Diarizer:
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, sample_rate, channel, progress)
         clips = _at_rate(enroll or {}, sample_rate)
-        voices = enroll.voices if isinstance(enroll, Enrolled) and enroll.model is self.model else None
+        known = enroll if isinstance(enroll, Enrolled) and enroll.model is self.model else None
+        voices, faults_of_clips = (known.voices, known.faults) if known else (None, ())
         way = Inference(self.model, settings, preset, self.exit_confidence, clips, fewest, most, voices)
         with warned() as faults:
+            for fault in faults_of_clips:
+                note(fault)
             found, names, used = way.run(heard)
             kept = None if channel == EACH else keep_slots(found.data, settings, found.step_s, fewest, most)
             result = found.turns(settings, exclusive=exclusive, names=names, slots=kept)
@@ -223,11 +226,16 @@ class Diarizer:
             ConfigError: when there is no such post-processing.
 
         Warns:
-            SortformerWarning: when clips of two people have similar voices.
+            SortformerWarning: when a file is damaged, or clips of two people have similar voices. The results of the
+                calls have it in their ``origin.warnings``.
         """
         settings = self._settings(postprocess)
         way = Inference(self.model, settings, preset, self.exit_confidence, _at_rate(clips, sample_rate))
-        return Enrolled(clips, self.model, way.enrolled(3)) if way.compares else clips
+        if not way.compares:
+            return clips
+        with warned() as faults:
+            voices = way.enrolled(stacklevel=3)
+        return Enrolled(clips, self.model, voices, faults)
 
     def probabilities(
         self,

@@ -1,7 +1,7 @@
 """Inference on a recording: at once, in windows by voice, as a stream, or channel by channel."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -40,11 +40,23 @@ _TRIES = 4
 
 
 class Enrolled(dict[str, AudioSource]):
-    """Clips of known speakers by name, with the mean directions (D,) of their ``voices`` by the ``model``."""
+    """Clips of known speakers by name, with what ``Inference.enrolled`` found by the ``model``.
 
-    def __init__(self, clips: Mapping[str, AudioSource], model: Sortformer, voices: Mapping[str, np.ndarray]) -> None:
+    Attributes:
+        model: that heard them.
+        voices: the mean direction (D,) of each.
+        faults: the warnings about them.
+    """
+
+    def __init__(
+        self,
+        clips: Mapping[str, AudioSource],
+        model: Sortformer,
+        voices: Mapping[str, np.ndarray],
+        faults: Sequence[str],
+    ) -> None:
         super().__init__(clips)
-        self.model, self.voices = model, voices
+        self.model, self.voices, self.faults = model, voices, faults
 
 
 class Found(NamedTuple):

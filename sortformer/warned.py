@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-__all__ = ["SortformerWarning", "warn", "warned"]
+__all__ = ["SortformerWarning", "note", "warn", "warned"]
 
 
 class SortformerWarning(UserWarning):
@@ -24,12 +24,16 @@ _blocks = ContextVar[tuple[_Block, ...]]("blocks", default=())
 
 def warn(sentence: str, category: type[SortformerWarning] = SortformerWarning, *, stacklevel: int) -> None:
     """Warn as ``warnings.warn`` does, and in the blocks of :func:`warned` that this is in."""
-    blocks = _blocks.get()
-    for block in blocks:
+    note(sentence)
+    if all(block.shown for block in _blocks.get()):
+        warnings.warn(sentence, category, stacklevel=stacklevel + 1)
+
+
+def note(sentence: str) -> None:
+    """Add a warning to the blocks of :func:`warned` that this is in, but show it to nobody: it was shown before."""
+    for block in _blocks.get():
         if sentence not in block.sentences:
             block.sentences.append(sentence)
-    if all(block.shown for block in blocks):
-        warnings.warn(sentence, category, stacklevel=stacklevel + 1)
 
 
 @contextlib.contextmanager

@@ -129,7 +129,10 @@ def test_the_voices_of_clips_are_found_once_for_many_recordings(
     monkeypatch.setattr("sortformer.inference.clip_voice", hearing)
     with pytest.warns(match="the clips of 'chair' and 'guest' sound like one voice") as caught:
         known = voices.enrolled({"chair": clip, "guest": clip})
-    assert [voices(wav, enroll=known).speakers for _ in range(2)] == [("chair",)] * 2
+    for _ in range(2):
+        result = voices(wav, enroll=known)
+        assert result.speakers == ("chair",)
+        assert [str(each.message) for each in caught] == list(getattr(result.origin, "warnings", ()))
     assert heard == ["chair", "guest"]
     with pytest.warns(match="sound like one voice") as again:  # without them, or with another model, by each call
         voices(wav, enroll=dict(known))

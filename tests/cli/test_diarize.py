@@ -266,8 +266,9 @@ def test_clips_that_sound_alike_are_told_once_however_many_recordings(cli: Cli, 
     again = shutil.copy(wav, tmp_path / "again.wav")
     clips = ["--enroll", f"chair={wav}", "--enroll", f"guest={wav}"]
     alone = tiny_model(tmp_path, speaking=1)
-    outcome = cli("diarize", wav, again, "--model", alone, "--clustering", 0.5, *clips)
+    outcome = cli("diarize", wav, again, "--model", alone, "--clustering", 0.5, "-f", "json", *clips)
     assert (outcome.code, outcome.err.count("sound like one voice")) == (0, 1)
+    assert outcome.out.count("sound like one voice") == 2  # each result has it
 
 
 def test_a_clip_without_a_voice_stops_all_at_once(cli: Cli, wav: Path, model: Path, tmp_path: Path):
