@@ -26,6 +26,8 @@ __all__ = [
 _LONGEST_NAME = 255  # characters: every turn has the name, so long names would inflate results
 _UNWRITABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
 
+_REFUSED_BY_WINDOWS = ':*?"<>|'  # or worse: what follows a colon would be a hidden stream of an empty file
+
 # The name of a file may have them, as may one that a client sends: terminals would obey them.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -104,11 +106,12 @@ def check_names_files(id: str) -> str:
     """Return the id of a recording if it can be used as a file name.
 
     Raises:
-        InputError: when it is only dots, or contains a path separator of this system or a null character.
+        InputError: when it is only dots, or contains a path separator of this system, a null character, or what else
+            Windows refuses, if this is one.
     """
     if not id.strip("."):
         raise InputError(f"the id {id!r} is used as a file name, so it must not be only dots")
-    if wrong := {"/", os.sep, "\0"} & set(id):
+    if wrong := {"/", os.sep, "\0", *(_REFUSED_BY_WINDOWS if os.sep == "\\" else "")} & set(id):
         raise InputError(f"the id {id!r} is used as a file name: write - instead of {min(wrong)!r}")
     return id
 

@@ -1,11 +1,21 @@
 """Any name can be converted to one that is valid in RTTM and UEM; names of people say something."""
 
+import os
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sortformer.errors import InputError
-from sortformer.formats.names import check_name, check_person, one_line, without_folder, without_white_space
+from sortformer.formats.names import (
+    check_name,
+    check_names_files,
+    check_person,
+    one_line,
+    without_folder,
+    without_white_space,
+)
 
 
 @given(st.text())
@@ -65,3 +75,12 @@ def test_names_that_say_nothing_are_refused(name, reason):
 @pytest.mark.parametrize("name", [255 * "E", "Ada", "the chair", "Zoë 李", "می‌خواهم", "👩‍🚀"])
 def test_names_in_any_script_are_taken(name):
     check_person(name, ["Ada L."])
+
+
+@pytest.mark.parametrize("letter", ':*?"<>|')
+def test_what_no_file_name_has_on_windows_is_refused_there_only(monkeypatch: pytest.MonkeyPatch, letter: str):
+    id = f"meeting{letter}1"
+    assert check_names_files(id) == id
+    monkeypatch.setattr(os, "sep", "\\")
+    with pytest.raises(InputError, match=f"is used as a file name: write - instead of '{re.escape(letter)}'"):
+        check_names_files(id)
