@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -53,6 +54,34 @@ def test_chunks_do_not_wait_for_a_clip(monkeypatch: pytest.MonkeyPatch):
         await known
 
     asyncio.run(calls())
+
+
+def test_clips_have_one_thread_and_steps_another(monkeypatch: pytest.MonkeyPatch):
+    """More threads would take the cores from the live audio; one for both would stop it."""
+    threads = dict[str, list[int]](enroll=[], push=[], finish=[])
+
+    def noted(name: str, *_: object) -> None:
+        threads[name].append(threading.get_ident())
+        time.sleep(0.02)  # so that the calls overlap
+
+    monkeypatch.setattr(Session, "enroll", lambda *_: noted("enroll"))
+    monkeypatch.setattr(SessionPool, "push", lambda _, blocks: noted("push") or dict.fromkeys(blocks))
+    monkeypatch.setattr(Session, "push", lambda *_: None)
+    monkeypatch.setattr(Session, "flush", lambda *_: None)
+    monkeypatch.setattr(Session, "finish", lambda *_: noted("finish"))
+
+    async def calls() -> None:
+        batch = Batch(SessionPool(MODEL, CONFIG))
+        sessions = [batch.pool.open() for _ in range(3)]
+        clips = [batch.enroll(each, "Ada", WAVE) for each in sessions]
+        await asyncio.gather(*clips, *(batch.push(each, WAVE) for each in sessions))
+        await asyncio.gather(*(batch.end(each, WAVE) for each in sessions))
+
+    asyncio.run(calls())
+    ((clip,), (step,)) = set(threads["enroll"]), {*threads["push"], *threads["finish"]}
+    assert clip != step
+    assert threading.get_ident() not in (clip, step)
+    assert len(threads["enroll"]) == len(threads["finish"]) == 3
 
 
 def test_a_block_that_is_refused_hurts_nobody_else():
