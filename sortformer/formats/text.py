@@ -17,6 +17,8 @@ __all__ = ["clock", "format", "write"]
 def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
     """Return a summary and one line per turn; times as ``h:mm:ss.ss``, shares relative to the window that was read.
 
+    They are so, too, if only regions of it were kept (``within``): the first line gives the time that they are of.
+
     With words in the form of ``assign_speakers``, there is one line per passage instead: the words of one speaker
     without a pause of a second. Each run of white space in a name becomes one space.
 
