@@ -2,8 +2,8 @@
 
 A stream keeps the encoder's embeddings of frames that have left the FIFO, computed in their original context (which
 frames in the speaker cache have lost). In each step these, the FIFO and the new frames are clustered anew, as if they
-were a recording, and each cluster keeps the column that most of its past has. So a speaker who was split in two is
-merged again, and two who were merged are split as soon as enough of them has been heard.
+were a recording, and each cluster keeps the column in which most of its past was returned. So a speaker who was split
+in two is merged again, and two who were merged are split as soon as enough of them has been heard.
 """
 
 from dataclasses import replace
@@ -58,8 +58,8 @@ def rows_by_voice(
         found[row, : here.start] = state.cache.probs[row, :cached].repeat_interleave(finer, dim=0)
         said = torch.cat([past[row, :kept], pooled[row, cached:end]])
         heard = torch.cat([state.voices.emb[row, :kept], emb[row, cached:end]])
-        before = torch.cat([past[row, :kept], state.fifo.probs[row, :queued]])
-        voices = by_known_voice(_array(said), _array(heard), _array(before), config, most, _array(state.known[row]))
+        told = state.told[row, : kept + queued]
+        voices = by_known_voice(_array(said), _array(heard), _array(told), config, most, _array(state.known[row]))
         past[row, :kept] = torch.from_numpy(voices[:kept])
         found[row, here] = torch.from_numpy(in_finer_frames(voices[kept:], _array(probs[row, here]), finer))
     return found, past
@@ -98,7 +98,7 @@ def by_known_voice(
     Args:
         probs: (T, S) probabilities of the model's slots, in any order.
         emb: (T, D) the encoder's embeddings.
-        before: (t, S) the previous result for the first t frames, t <= T.
+        before: (t, S) what was returned for the first t frames, t <= T.
         config: the clustering.
         most: the number of columns that may be used, the first ones.
         known: (S, D) mean directions of the voices of enrolled speakers, by column; zero for other columns.
@@ -118,7 +118,9 @@ def by_known_voice(
     with np.errstate(under="ignore"):  # also where a program lets numpy raise
         common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
         # If a voice has used several columns, prefer the first: the one with most frames may change from step to step.
+        # Another voice that was merged with it has no claim to that column, or both would change theirs.
         claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))
+        claims &= common >= common.sum(axis=0) / 2
     worth = common + claims * len(common) * (1 + common.max(initial=0.0)) * np.arange(most, 0, -1)
     owned = names_of_voices(voices, emb, people, apart.threshold)
     worth[[*owned], [*owned.values()]] = 1.0 + worth.sum()

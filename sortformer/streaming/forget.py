@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sortformer.masks import length_mask
-from sortformer.ragged import take
+from sortformer.ragged import end_to_end, take
 from sortformer.streaming.frames import Frames
 from sortformer.streaming.state import StreamState
 
@@ -20,11 +20,14 @@ def forget(state: StreamState, channel: int) -> StreamState:
     channel, and the last channel becomes free.
     """
     voices = _silenced(state.voices, channel)
+    parts = [(part.probs, part.length) for part in (voices, state.fifo)]
+    told = _without(Frames(state.told, *end_to_end(parts, state.told.shape[1])), channel).emb
     return replace(
         state,
         cache=_without(state.cache, channel),
         fifo=_without(state.fifo, channel),
         voices=_without(voices, channel),
+        told=_moved_up(told, channel, dim=2),
         known=_moved_up(state.known, channel, dim=1),
     )
 

@@ -14,7 +14,7 @@ from sortformer.errors import InputError
 
 __all__ = ["from_bytes", "plain", "rebuilt", "to_bytes"]
 
-_FORMAT, _ANY_FORMAT = b"sortformer-session/14\n", rb"sortformer-session/\d+\n"
+_FORMAT, _ANY_FORMAT = b"sortformer-session/15\n", rb"sortformer-session/\d+\n"
 _HEAD = len(_FORMAT) + hashlib.sha256().digest_size
 
 Value = TypeVar("Value")

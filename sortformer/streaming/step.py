@@ -6,6 +6,7 @@ its frames join the FIFO, and frames popped from a full FIFO go to the speaker c
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -80,21 +81,27 @@ def shown(state: StreamState, chunk: Chunk) -> tuple[Tensor, Tensor]:
 
 
 def _with_voices(state: StreamState, after: StreamState, chunk: Chunk, embedded: Frames) -> StreamState:
-    """Return the state ``after`` a step with the voices of the frames that have left the FIFO since ``state``.
+    """Return the state ``after`` a step with what is returned, and the voices of frames that have left the FIFO.
 
     ``embedded`` are [cache | FIFO | chunk with its contexts], as the encoder embedded them.
     """
-    gone = state.fifo.length + chunk.length - after.fifo.length
-    if not gone.any():
-        return after
-    heard = after.voices.then(replace(_queue(state, chunk, embedded), length=gone))
+    queue = _queue(state, chunk, embedded)
+    gone = queue.length - after.fifo.length
+    heard = after.voices.then(replace(queue, length=gone))
+    new = window(queue.probs, state.fifo.length, chunk.length, int(chunk.length.max()))
+    returned, total = end_to_end([(state.told, state.voices.length + state.fifo.length), (new, chunk.length)])
     emb, probs, length = after.voices.emb.clone(), after.voices.probs.clone(), after.voices.length.clone()
-    for row in torch.nonzero(gone)[:, 0].tolist():
-        said = heard.probs[row, : int(heard.length[row])]
-        kept = torch.from_numpy(worth_keeping(said.float().cpu().numpy(), emb.shape[1])).to(said.device)
-        length[row], emb[row], probs[row] = len(kept), 0.0, 0.0
+    told = after.told.clone()
+    for row in torch.nonzero(chunk.length)[:, 0].tolist():
+        past = int(heard.length[row])
+        said = heard.probs[row, :past]
+        kept = worth_keeping(said.float().cpu().numpy(), emb.shape[1]) if gone[row] else np.arange(past)
+        kept = torch.from_numpy(kept).to(said.device)
+        length[row], emb[row], probs[row], told[row] = len(kept), 0.0, 0.0, 0.0
         emb[row, : len(kept)], probs[row, : len(kept)] = heard.emb[row, kept], said[kept]
-    return replace(after, voices=Frames(emb, probs, length))
+        left = torch.cat([returned[row, kept], returned[row, past : int(total[row])]])
+        told[row, : len(left)] = left
+    return replace(after, voices=Frames(emb, probs, length), told=told)
 
 
 def update(

@@ -15,6 +15,7 @@ from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.diarizer import Diarizer
+from sortformer.ragged import end_to_end
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 from sortformer.streaming.by_voice import by_known_voice, rows_by_voice, worth_keeping
 from sortformer.streaming.forget import forget
@@ -113,6 +114,14 @@ def test_a_slip_of_a_few_frames_does_not_take_a_voice_to_another_column():
     assert found.any(axis=0).tolist() == [False, True, False, False]
 
 
+def test_who_has_most_of_a_column_keeps_it_from_one_who_was_in_no_other():
+    who = np.repeat([0, 1, 0, 1], [60, 20, 30, 20])
+    before = np.zeros((110, 4), np.float32)
+    before[:80, 0] = before[80:, 1] = 0.9  # two voices in a column, and then the one of them in the next
+    found = by_known_voice(slots_at_random(0, 130, slots=4), np.eye(DIM)[who], before, CLUSTERING, most=4)
+    assert [int(found[who == voice].sum(axis=0).argmax()) for voice in range(2)] == [0, 2]
+
+
 def test_who_is_new_does_not_get_a_column_that_was_somebodys():
     who = np.repeat([0, 1], [60, 40])
     before = np.zeros((60, 4), np.float32)
@@ -146,7 +155,8 @@ def remembering(known: list[torch.Tensor], emb: list[torch.Tensor], queued: list
         state.fifo.probs[row, : len(fifo)] = fifo
     count = torch.tensor([[len(probs), len(fifo)] for probs, fifo in zip(known, queued, strict=True)])
     voices, fifo = (replace(part, length=count[:, at]) for at, part in enumerate((state.voices, state.fifo)))
-    return replace(state, voices=voices, fifo=fifo)
+    told, _ = end_to_end([(voices.probs, voices.length), (fifo.probs, fifo.length)], state.told.shape[1])
+    return replace(state, voices=voices, fifo=fifo, told=told)
 
 
 def coming(length: list[int], state: StreamState, dim: int = DIM) -> Chunk:
@@ -241,6 +251,47 @@ def test_who_was_taken_for_two_is_remembered_as_one_from_then_on():
     probs = torch.from_numpy(slots_at_random(0, 20))[None]
     _, past = rows_by_voice(probs, rows[None, 80:], state, coming([20], state), CLUSTERING, 3)
     assert past[0, :80].any(dim=0).tolist() == [False, True, False]
+
+
+def test_who_was_merged_for_a_while_has_the_column_that_was_returned():
+    who = torch.arange(120) // 20 % 2
+    rows, returned = torch.eye(DIM)[who], 0.9 * torch.eye(3)[1 - who]
+    merged = 0.9 * torch.eye(3)[torch.zeros(100, dtype=torch.int64)]
+    state = replace(remembering([merged], [rows[:100]], [merged[:0]]), told=torch.zeros(1, 350, 3))
+    state.told[0, :100] = returned[:100]
+    probs = torch.from_numpy(slots_at_random(0, 20))[None]
+    found, past = rows_by_voice(probs, rows[None, 100:], state, coming([20], state), CLUSTERING, 3)
+    assert (found[0].argmax(dim=1) == 0).all()
+    torch.testing.assert_close(past[0, :100].argmax(dim=1), 1 - who[:100])
+
+
+def test_what_was_returned_of_voices_and_fifo_is_known():
+    model, rng = hearing_model(3.0, -5.0, -5.0), torch.Generator().manual_seed(0)
+    config = replace(CONFIG, fifo_frames=7, update_period_frames=3)
+    state = start(config, 16, 3)
+    given = state.told[:, :0]
+    for _ in range(9):
+        chunk = Chunk(torch.randn(1, 9, 16, generator=rng), *(torch.tensor([count]) for count in (2, 5, 2)))
+        with torch.no_grad():
+            state, found = step(model, config, state, chunk)
+        given = torch.cat([given, found], dim=1)
+        count = int(state.voices.length + state.fifo.length)
+        assert count == given.shape[1]  # there is room for all voices, of whom one speaks at a time
+        torch.testing.assert_close(state.told[:, :count], given, rtol=0, atol=0)
+        assert not state.told[:, count:].any()
+
+
+def test_what_was_returned_goes_with_its_frames_when_a_voice_is_forgotten():
+    who = torch.arange(120) // 40 % 2
+    before = 0.9 * torch.eye(3)[who]
+    state = remembering([before[:100]], [torch.eye(DIM)[who[:100]]], [before[100:]])
+    told = torch.rand(120, 3, generator=torch.Generator().manual_seed(0))
+    state.told[0, :120] = told
+    after = forget(state, 1)
+    left = torch.tensor([*range(41), *range(80, 120)])  # a frame stays to separate what was said before and after
+    assert int(after.voices.length + after.fifo.length) == len(left)
+    assert torch.equal(after.told[0, : len(left), :2], told[left][:, [0, 2]])
+    assert not after.told[0, len(left) :].any()
 
 
 @given(seed=st.integers(0, 1000), frames=st.integers(0, 90))
