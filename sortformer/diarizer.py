@@ -176,15 +176,12 @@ class Diarizer:
         wanted = {"num_speakers": num_speakers, "min_speakers": min_speakers, "max_speakers": max_speakers}
         wanted = {name: whole(name, number) for name, number in wanted.items()}
         channel = channel_of(channel)
-        if not isinstance(enroll, Mapping | None):
-            raise InputError(f"enroll must be a mapping of names to clips, got {type(enroll).__name__}")
-        exclusive = switch("exclusive", exclusive)
-        check_speakers(channel, enroll, *wanted.values())
+        clips, exclusive = _at_rate({} if enroll is None else enroll, sample_rate), switch("exclusive", exclusive)
+        check_speakers(channel, clips, *wanted.values())
         settings = self._settings(postprocess).with_room_for(**wanted)
         limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, sample_rate, channel, progress)
-        clips = _at_rate(enroll or {}, sample_rate)
         known = enroll if isinstance(enroll, Enrolled) and enroll.model is self.model else None
         voices, faults_of_clips = (known.voices, known.faults) if known else (None, ())
         way = Inference(self.model, settings, preset, self.exit_confidence, clips, fewest, most, voices)
@@ -337,5 +334,11 @@ class Diarizer:
 
 
 def _at_rate(clips: Mapping[str, AudioSource], sample_rate: int | None) -> dict[str, tuple[AudioSource, int | None]]:
-    """Return clips with the sample rate of those that are arrays."""
+    """Return clips with the sample rate of those that are arrays.
+
+    Raises:
+        InputError: when they are no mapping.
+    """
+    if not isinstance(clips, Mapping):
+        raise InputError(f"clips to enroll must be a mapping of names to clips, got {type(clips).__name__}")
     return {name: (clip, sample_rate if is_array(clip) else None) for name, clip in clips.items()}

@@ -328,8 +328,9 @@ def test_enrolled_voices_keep_their_names(diarizer: Diarizer, wav: Path):
     assert result.origin is not None
     assert (result.origin.settings["preset"], result.origin.settings["enroll"]) == ("30s", ["chair"])
     assert diarizer(wav, enroll=None) == diarizer(wav, enroll={})
-    with pytest.raises(InputError, match="enroll must be a mapping of names to clips, got str"):
-        diarizer(wav, enroll="chair.wav")  # type: ignore[arg-type]
+    for take in (partial(diarizer, wav, enroll="chair.wav"), partial(diarizer.enrolled, "chair.wav")):
+        with pytest.raises(InputError, match="clips to enroll must be a mapping of names to clips, got str"):
+            take()
     with pytest.raises(InputError, match="progress must be a function of stage, done and total, got True"):
         diarizer(wav, progress=True)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="without clustering, voices can be enrolled only in a stream"):
