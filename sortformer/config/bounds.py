@@ -3,7 +3,7 @@
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
-from sortformer.config.checks import LARGEST_SIZE, check_type, require
+from sortformer.config.checks import LARGEST_SIZE, as_annotated, require
 
 __all__ = ["Bounded", "bounded", "size"]
 
@@ -11,10 +11,12 @@ Number = TypeVar("Number", int, float)
 
 
 class Bounded:
-    """Base of such configs, which refuses a number out of bounds.
+    """Base of such configs, which refuses a value of another type than its field's, and a number out of bounds.
+
+    A config with further checks calls ``Bounded.__post_init__(self)``: ``super()`` fails in a dataclass with slots.
 
     Raises:
-        ConfigError: naming the number and its owner: a ``part`` of a model, and its ``kind``, such as "local".
+        ConfigError: naming the field and, out of bounds, its owner: a ``part`` of a model, and its ``kind``.
     """
 
     __slots__ = ()
@@ -22,10 +24,10 @@ class Bounded:
     kind: Any
 
     def __post_init__(self) -> None:
+        as_annotated(self)
         for each in fields(self):  # pyright: ignore[reportArgumentType] (of its dataclasses)
             if "bounds" in each.metadata:
                 (least, most), value = each.metadata["bounds"], getattr(self, each.name)
-                check_type(each.name, type(each.default), value)
                 owner = f"{each.name} of the {self.part} '{self.kind}'"
                 require(least <= value <= most, f"{owner} must be >= {least} and <= {most}, got {value}")
 

@@ -81,9 +81,7 @@ def test_what_cannot_be_is_refused_with_the_reason(values, message):
     [
         ({"position": "ropee"}, "position must be one of none, sinusoidal, .*, got 'ropee'"),
         ({"learned_positions": 2.5}, "learned_positions must be a whole number"),
-        ({"core": cores.FavorCore(kernel="relux")}, "kernel must be one of softmax, relu, got 'relux'"),
-        ({"core": cores.CombinerFixedCore(pool="men")}, "pool must be one of max, mean, .*, got 'men'"),
-        ({"memory": memories.CompressiveMemory(loss="atention")}, "loss must be one of attention, .* got 'atention'"),
+        ({"core": cores.FullCore(causal="yes")}, "causal must be bool, got 'yes'"),
     ],
 )
 def test_a_wrong_word_in_python_is_refused_as_in_a_file(values, message):
@@ -97,11 +95,16 @@ def test_a_wrong_word_in_python_is_refused_as_in_a_file(values, message):
         (lambda: cores.FavorCore(features=2.5), "features must be a whole number, got 2.5"),
         (lambda: cores.LocalCore(window_frames="5"), "window_frames must be a whole number, got '5'"),
         (lambda: cores.RoutingCore(decay=None), "decay must be a number, got None"),
+        (lambda: cores.FavorCore(kernel="relux"), "kernel must be one of softmax, relu, got 'relux'"),
+        (lambda: cores.CombinerFixedCore(pool="men"), "pool must be one of max, mean, .*, got 'men'"),
+        (lambda: memories.CompressiveMemory(loss="atention"), "loss must be one of attention, .* got 'atention'"),
+        (lambda: cores.SinkhornCore(temperature="hot"), "temperature must be a number, got 'hot'"),
+        (lambda: cores.BigBirdCore(seed="one"), "seed must be a whole number, got 'one'"),
         (lambda: cores.BigBirdCore(seed=-1), "seed of the attention core 'bigbird' must be >= 0, got -1"),
         (lambda: memories.NearestMemory(frames=2**40), "frames of the memory 'knn' must be >= 0 and <= 1048576, got"),
     ],
 )
-def test_a_number_that_cannot_be_is_refused_where_it_is_given(make, message):
+def test_a_value_that_cannot_be_is_refused_where_it_is_given(make, message):
     with pytest.raises(ConfigError, match=message):
         make()
 
