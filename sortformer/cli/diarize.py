@@ -42,8 +42,8 @@ from sortformer.config.channel import EACH, check_speakers
 from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
 from sortformer.formats.kinds import formats_named
-from sortformer.formats.names import composed
-from sortformer.warned import warn
+from sortformer.formats.names import composed, without_folder
+from sortformer.warned import note, warn, warned
 
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization
@@ -128,7 +128,8 @@ def diarize(
         from sortformer.speaker_count import speaker_range
 
         keep_freed_memory()
-        voices = {name: read_clip(name, clip) for name, clip in named.items()}
+        with warned() as faults:
+            voices = {name: read_clip(name, clip) for name, clip in named.items()}
         diarizer = loaded(model, device, preset)
         with usage_errors():
             settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned).with_room_for(*wanted)
@@ -136,6 +137,8 @@ def diarize(
         voices = diarizer.enrolled(voices, preset=preset, postprocess=settings)
 
         def job(recording: Recording, progress: Progress) -> Diarization:
+            for fault in faults:
+                note(without_folder(fault, *named.values()))
             number = recording.num_speakers if oracle_num_speakers else num_speakers
             if oracle_num_speakers and number is None:
                 warn("no manifest gives the number of speakers: it is estimated", stacklevel=2)

@@ -271,6 +271,16 @@ def test_clips_that_sound_alike_are_told_once_however_many_recordings(cli: Cli, 
     assert outcome.out.count("sound like one voice") == 2  # each result has it
 
 
+def test_a_damaged_clip_is_told_once_and_in_each_result_without_its_folder(cli: Cli, wav: Path, tmp_path: Path):
+    again, clip = shutil.copy(wav, tmp_path / "again.wav"), tmp_path / "chair.wav"
+    clip.write_bytes(wav.read_bytes()[:-20_000])
+    alone = tiny_model(tmp_path, speaking=1)
+    options = ["--model", alone, "--clustering", 0.5, "-f", "json", "--enroll", f"chair={clip}"]
+    outcome = cli("diarize", wav, again, *options)
+    assert (outcome.code, outcome.err.count(f"{clip} is damaged or truncated")) == (0, 1)
+    assert outcome.out.count('"chair.wav is damaged or truncated') == 2
+
+
 def test_a_clip_without_a_voice_stops_all_at_once(cli: Cli, wav: Path, model: Path, tmp_path: Path):
     again = shutil.copy(wav, tmp_path / "again.wav")
     outcome = cli("diarize", wav, again, "--model", model, "--clustering", 0.5, "--enroll", f"chair={wav}")
