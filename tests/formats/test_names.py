@@ -80,6 +80,7 @@ def test_names_in_any_script_are_taken(name):
 @pytest.mark.parametrize("letter", ':*?"<>|')
 def test_what_no_file_name_has_on_windows_is_refused_there_only(monkeypatch: pytest.MonkeyPatch, letter: str):
     id = f"meeting{letter}1"
+    monkeypatch.setattr(os, "sep", "/")
     assert check_names_files(id) == id
     monkeypatch.setattr(os, "sep", "\\")
     with pytest.raises(InputError, match=f"is used as a file name: write - instead of '{re.escape(letter)}'"):
