@@ -58,8 +58,8 @@ def rows_by_voice(
         found[row, : here.start] = state.cache.probs[row, :cached].repeat_interleave(finer, dim=0)
         said = torch.cat([past[row, :kept], pooled[row, cached:end]])
         heard = torch.cat([state.voices.emb[row, :kept], emb[row, cached:end]])
-        told = state.told[row, : kept + queued]
-        voices = by_known_voice(_array(said), _array(heard), _array(told), config, most, _array(state.known[row]))
+        before = state.returned[row, : kept + queued]
+        voices = by_known_voice(_array(said), _array(heard), _array(before), config, most, _array(state.known[row]))
         past[row, :kept] = torch.from_numpy(voices[:kept])
         found[row, here] = torch.from_numpy(in_finer_frames(voices[kept:], _array(probs[row, here]), finer))
     return found, past

@@ -21,13 +21,13 @@ def forget(state: StreamState, channel: int) -> StreamState:
     """
     voices = _silenced(state.voices, channel)
     parts = [(part.probs, part.length) for part in (voices, state.fifo)]
-    told = _without(Frames(state.told, *end_to_end(parts, state.told.shape[1])), channel).emb
+    returned = take(state.returned, *_others(*end_to_end(parts, state.returned.shape[1]), channel))
     return replace(
         state,
         cache=_without(state.cache, channel),
         fifo=_without(state.fifo, channel),
         voices=_without(voices, channel),
-        told=_moved_up(told, channel, dim=2),
+        returned=_moved_up(returned, channel, dim=2),
         known=_moved_up(state.known, channel, dim=1),
     )
 
@@ -44,12 +44,16 @@ def _silenced(voices: Frames, channel: int) -> Frames:
 
 
 def _without(frames: Frames, channel: int) -> Frames:
-    probs = frames.probs
-    kept = length_mask(frames.length, probs.shape[1]) & ~(probs[..., channel] > 0.5)
+    order, valid = _others(frames.probs, frames.length, channel)
+    probs = _moved_up(frames.probs, channel, dim=2)
+    return Frames(take(frames.emb, order, valid), take(probs, order, valid), valid.sum(dim=1))
+
+
+def _others(probs: Tensor, length: Tensor, channel: int) -> tuple[Tensor, Tensor]:
+    """Return an order (B, T) of frames with the others' before the speaker's, and a mask (B, T) of the others'."""
+    kept = length_mask(length, probs.shape[1]) & ~(probs[..., channel] > 0.5)
     order = (~kept).to(torch.uint8).argsort(dim=1, stable=True)
-    valid = kept.gather(1, order)
-    probs = _moved_up(probs, channel, dim=2)
-    return Frames(take(frames.emb, order, valid), take(probs, order, valid), kept.sum(dim=1))
+    return order, kept.gather(1, order)
 
 
 def _moved_up(values: Tensor, channel: int, dim: int) -> Tensor:

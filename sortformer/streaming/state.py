@@ -24,7 +24,7 @@ class StreamState:
     silence_mean: Tensor  # (B, D) mean of the silent frames that left the FIFO
     silence_count: Tensor  # (B,) int64: how many those were
     voices: Frames  # V frames that left the FIFO, in order, as the encoder embedded them (V = 0: by slot)
-    told: Tensor  # (B, V + L, S) probabilities of the frames of voices and FIFO as the stream has returned them
+    returned: Tensor  # (B, V + L, S) what the stream has returned of the frames of voices and FIFO (by slot: zero)
     known: Tensor  # (B, S, D) mean directions of the voices of enrolled speakers, zero for other slots
 
 
@@ -43,7 +43,6 @@ def start(
         Frames.none(rows, frames, dim, num_slots, device)
         for frames in (config.speaker_cache.frames, config.fifo_frames, voice_frames)
     )
-    told = 0 if config.clustering is None else voice_frames + config.fifo_frames
     return StreamState(
         cache=cache,
         compressed=torch.zeros(rows, dtype=torch.bool, device=device),
@@ -51,6 +50,6 @@ def start(
         silence_mean=torch.zeros(rows, dim, dtype=torch.float32, device=device),
         silence_count=torch.zeros(rows, dtype=torch.int64, device=device),
         voices=voices,
-        told=torch.zeros(rows, told, num_slots, dtype=torch.float32, device=device),
+        returned=torch.zeros(rows, voice_frames + config.fifo_frames, num_slots, dtype=torch.float32, device=device),
         known=torch.zeros(rows, num_slots, dim, dtype=torch.float32, device=device),
     )

@@ -89,19 +89,19 @@ def _with_voices(state: StreamState, after: StreamState, chunk: Chunk, embedded:
     gone = queue.length - after.fifo.length
     heard = after.voices.then(replace(queue, length=gone))
     new = window(queue.probs, state.fifo.length, chunk.length, int(chunk.length.max()))
-    returned, total = end_to_end([(state.told, state.voices.length + state.fifo.length), (new, chunk.length)])
+    so_far, total = end_to_end([(state.returned, state.voices.length + state.fifo.length), (new, chunk.length)])
     emb, probs, length = after.voices.emb.clone(), after.voices.probs.clone(), after.voices.length.clone()
-    told = after.told.clone()
+    returned = after.returned.clone()
     for row in torch.nonzero(chunk.length)[:, 0].tolist():
         past = int(heard.length[row])
         said = heard.probs[row, :past]
         kept = worth_keeping(said.float().cpu().numpy(), emb.shape[1]) if gone[row] else np.arange(past)
         kept = torch.from_numpy(kept).to(said.device)
-        length[row], emb[row], probs[row], told[row] = len(kept), 0.0, 0.0, 0.0
+        length[row], emb[row], probs[row], returned[row] = len(kept), 0.0, 0.0, 0.0
         emb[row, : len(kept)], probs[row, : len(kept)] = heard.emb[row, kept], said[kept]
-        left = torch.cat([returned[row, kept], returned[row, past : int(total[row])]])
-        told[row, : len(left)] = left
-    return replace(after, voices=Frames(emb, probs, length), told=told)
+        left = torch.cat([so_far[row, kept], so_far[row, past : int(total[row])]])
+        returned[row, : len(left)] = left
+    return replace(after, voices=Frames(emb, probs, length), returned=returned)
 
 
 def update(

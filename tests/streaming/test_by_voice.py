@@ -155,8 +155,8 @@ def remembering(known: list[torch.Tensor], emb: list[torch.Tensor], queued: list
         state.fifo.probs[row, : len(fifo)] = fifo
     count = torch.tensor([[len(probs), len(fifo)] for probs, fifo in zip(known, queued, strict=True)])
     voices, fifo = (replace(part, length=count[:, at]) for at, part in enumerate((state.voices, state.fifo)))
-    told, _ = end_to_end([(voices.probs, voices.length), (fifo.probs, fifo.length)], state.told.shape[1])
-    return replace(state, voices=voices, fifo=fifo, told=told)
+    given, _ = end_to_end([(voices.probs, voices.length), (fifo.probs, fifo.length)], state.returned.shape[1])
+    return replace(state, voices=voices, fifo=fifo, returned=given)
 
 
 def coming(length: list[int], state: StreamState, dim: int = DIM) -> Chunk:
@@ -257,8 +257,8 @@ def test_who_was_merged_for_a_while_has_the_column_that_was_returned():
     who = torch.arange(120) // 20 % 2
     rows, returned = torch.eye(DIM)[who], 0.9 * torch.eye(3)[1 - who]
     merged = 0.9 * torch.eye(3)[torch.zeros(100, dtype=torch.int64)]
-    state = replace(remembering([merged], [rows[:100]], [merged[:0]]), told=torch.zeros(1, 350, 3))
-    state.told[0, :100] = returned[:100]
+    state = replace(remembering([merged], [rows[:100]], [merged[:0]]), returned=torch.zeros(1, 350, 3))
+    state.returned[0, :100] = returned[:100]
     probs = torch.from_numpy(slots_at_random(0, 20))[None]
     found, past = rows_by_voice(probs, rows[None, 100:], state, coming([20], state), CLUSTERING, 3)
     assert (found[0].argmax(dim=1) == 0).all()
@@ -269,7 +269,7 @@ def test_what_was_returned_of_voices_and_fifo_is_known():
     model, rng = hearing_model(3.0, -5.0, -5.0), torch.Generator().manual_seed(0)
     config = replace(CONFIG, fifo_frames=7, update_period_frames=3)
     state = start(config, 16, 3)
-    given = state.told[:, :0]
+    given = state.returned[:, :0]
     for _ in range(9):
         chunk = Chunk(torch.randn(1, 9, 16, generator=rng), *(torch.tensor([count]) for count in (2, 5, 2)))
         with torch.no_grad():
@@ -277,21 +277,21 @@ def test_what_was_returned_of_voices_and_fifo_is_known():
         given = torch.cat([given, found], dim=1)
         count = int(state.voices.length + state.fifo.length)
         assert count == given.shape[1]  # there is room for all voices, of whom one speaks at a time
-        torch.testing.assert_close(state.told[:, :count], given, rtol=0, atol=0)
-        assert not state.told[:, count:].any()
+        torch.testing.assert_close(state.returned[:, :count], given, rtol=0, atol=0)
+        assert not state.returned[:, count:].any()
 
 
 def test_what_was_returned_goes_with_its_frames_when_a_voice_is_forgotten():
     who = torch.arange(120) // 40 % 2
     before = 0.9 * torch.eye(3)[who]
     state = remembering([before[:100]], [torch.eye(DIM)[who[:100]]], [before[100:]])
-    told = torch.rand(120, 3, generator=torch.Generator().manual_seed(0))
-    state.told[0, :120] = told
+    given = torch.rand(120, 3, generator=torch.Generator().manual_seed(0))
+    state.returned[0, :120] = given
     after = forget(state, 1)
     left = torch.tensor([*range(41), *range(80, 120)])  # a frame stays to separate what was said before and after
     assert int(after.voices.length + after.fifo.length) == len(left)
-    assert torch.equal(after.told[0, : len(left), :2], told[left][:, [0, 2]])
-    assert not after.told[0, len(left) :].any()
+    assert torch.equal(after.returned[0, : len(left), :2], given[left][:, [0, 2]])
+    assert not after.returned[0, len(left) :].any()
 
 
 @given(seed=st.integers(0, 1000), frames=st.integers(0, 90))
