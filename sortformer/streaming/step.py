@@ -87,9 +87,12 @@ def _with_voices(state: StreamState, after: StreamState, chunk: Chunk, embedded:
     """
     queue = _queue(state, chunk, embedded)
     gone = queue.length - after.fifo.length
-    heard = after.voices.then(replace(queue, length=gone))
     new = window(queue.probs, state.fifo.length, chunk.length, int(chunk.length.max()))
-    so_far, total = end_to_end([(state.returned, state.voices.length + state.fifo.length), (new, chunk.length)])
+    parts = [(state.returned, state.voices.length + state.fifo.length), (new, chunk.length)]
+    if not gone.any():
+        return replace(after, returned=end_to_end(parts, state.returned.shape[1])[0])
+    so_far, total = end_to_end(parts)
+    heard = after.voices.then(replace(queue, length=gone))
     emb, probs, length = after.voices.emb.clone(), after.voices.probs.clone(), after.voices.length.clone()
     returned = after.returned.clone()
     for row in torch.nonzero(chunk.length)[:, 0].tolist():
