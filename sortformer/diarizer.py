@@ -21,8 +21,10 @@ from sortformer.config.presets import as_postprocess, model_presets, nearest_pre
 from sortformer.config.stream import StreamConfig
 from sortformer.config.strict import to_dict
 from sortformer.device import device_named
+from sortformer.enrolled import read_clip
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
+from sortformer.formats.names import without_folder
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report
 from sortformer.inference import OFFLINE, Enrolled, Inference, preset_of, stream_config
@@ -162,8 +164,9 @@ class Diarizer:
             progress: called with the progress of the work; may cancel it.
 
         Raises:
-            InputError: when the audio or a clip cannot be used, the recording has to be processed whole and is longer
-                than :data:`MAX_OFFLINE_S`, or the speaker counts contradict each other or the model.
+            InputError: when the audio or a clip cannot be used, clips were enrolled for other calls, the recording has
+                to be processed whole and is longer than :data:`MAX_OFFLINE_S`, or the speaker counts contradict each
+                other or the model.
             ConfigError: when there is no such preset or post-processing, or the model cannot stream.
             Cancelled: when ``progress`` returned False.
 
@@ -182,12 +185,12 @@ class Diarizer:
         limit = self.speaker_limit(preset, settings)
         fewest, most = speaker_range(limit, **wanted)
         heard = Heard(audio, sample_rate, channel, progress)
-        known = enroll if isinstance(enroll, Enrolled) and enroll.model is self.model else None
-        voices, faults_of_clips = (known.voices, known.faults) if known else (None, ())
-        way = Inference(self.model, settings, preset, self.exit_confidence, clips, fewest, most, voices)
+        way = Inference(self.model, settings, preset, self.exit_confidence, clips, fewest, most)
         with warned() as faults:
-            for fault in faults_of_clips:
-                note(fault)
+            if isinstance(enroll, Enrolled):
+                way = enroll.known_to(way)
+                for fault in enroll.faults:
+                    note(fault)
             found, names, used = way.run(heard)
             kept = None if channel == EACH else keep_slots(found.data, settings, found.step_s, fewest, most)
             result = found.turns(settings, exclusive=exclusive, names=names, slots=kept)
@@ -214,25 +217,26 @@ class Diarizer:
         preset: str | StreamConfig | None = None,
         postprocess: PostprocessConfig | str | None = None,
     ) -> Mapping[str, AudioSource]:
-        """Return clips to ``enroll`` in many calls, with their voices, which are then not computed in each call.
+        """Return clips to ``enroll`` in many calls, read-only, which then neither read them nor compute their voices.
 
-        Where the calls stream, each has to hear the clips: there it gains nothing. Arguments as in these calls.
+        Where the calls stream, each still has to hear the clips. Arguments as in these calls: those in which the clips
+        would have other voices refuse them.
 
         Raises:
             InputError: when a clip or a name cannot be used.
-            ConfigError: when there is no such post-processing.
+            ConfigError: when there is no such preset or post-processing, or the model cannot stream.
 
         Warns:
             SortformerWarning: when a file is damaged, or clips of two people have similar voices. The results of the
                 calls have it in their ``origin.warnings``.
         """
-        settings = self._settings(postprocess)
-        way = Inference(self.model, settings, preset, self.exit_confidence, _at_rate(clips, sample_rate))
-        if not way.compares:
-            return clips
+        given = _at_rate(clips, sample_rate)
+        way = Inference(self.model, self._settings(postprocess), preset, self.exit_confidence)
+        compares = way.compares  # before the clips are read: it refuses presets
         with warned() as faults:
-            voices = way.enrolled(stacklevel=3)
-        return Enrolled(clips, self.model, voices, faults)
+            way = replace(way, clips={name: (read_clip(name, *clip), None) for name, clip in given.items()})
+            way = replace(way, voices=way.enrolled(stacklevel=3) if compares else None)
+        return Enrolled(dict(clips), way, [without_folder(each, *map(name_of, clips.values())) for each in faults])
 
     def probabilities(
         self,

@@ -39,26 +39,6 @@ _FILE_S = 30.0  # default latency of a stream through a file
 _TRIES = 4
 
 
-class Enrolled(dict[str, AudioSource]):
-    """Clips of known speakers by name, with what ``Inference.enrolled`` found by the ``model``.
-
-    Attributes:
-        model: that heard them.
-        voices: the mean direction (D,) of each.
-        faults: the warnings about them.
-    """
-
-    def __init__(
-        self,
-        clips: Mapping[str, AudioSource],
-        model: Sortformer,
-        voices: Mapping[str, np.ndarray],
-        faults: Sequence[str],
-    ) -> None:
-        super().__init__(clips)
-        self.model, self.voices, self.faults = model, voices, faults
-
-
 class Found(NamedTuple):
     """What is found in a recording: probabilities, the names of known slots, and the preset that was used."""
 
@@ -122,6 +102,12 @@ class Inference:
     @property
     def _closed(self) -> bool:
         return self.most == len(self.clips)
+
+    @property
+    def _depends(self) -> tuple[object, ...] | None:
+        """What the voices of clips depend on; None where streams hear the clips."""
+        clustering = self.settings.clustering if self.compares else None
+        return clustering and (self.model, clustering.threshold, self.exit_confidence)
 
     def enrolled(self, stacklevel: int, before_each: Callable[[], None] = lambda: None) -> dict[str, np.ndarray]:
         """Return the mean direction (D,) of the voice of each clip; the settings must cluster.
@@ -199,3 +185,40 @@ class Inference:
             names[session.enroll(name, *clip)] = name
         found = stream_probabilities(session, heard.worked_through(blocks))
         return Found(probabilities(self.model, heard, found), names, preset)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Enrolled(Mapping[str, AudioSource]):
+    """Clips of known speakers by name, read once for many recordings; read-only.
+
+    Attributes:
+        given: the clips, as they were given.
+        way: that they are for, with their samples, and their voices if it compares these.
+        faults: the warnings about them, without the folders of files.
+    """
+
+    given: Mapping[str, AudioSource]
+    way: Inference
+    faults: Sequence[str]
+
+    def __getitem__(self, name: str) -> AudioSource:
+        return self.given[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.given)
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def known_to(self, way: Inference) -> Inference:
+        """Return another way with the samples and voices of these clips.
+
+        Raises:
+            InputError: when it would find other voices in them.
+        """
+        if way._depends != self.way._depends:
+            raise InputError(
+                "the clips were enrolled for another model, preset, clustering or exit_confidence than those of this "
+                "call: enroll them with its own"
+            )
+        return replace(way, clips=self.way.clips, voices=self.way.voices)

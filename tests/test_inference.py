@@ -1,5 +1,6 @@
 """A recording whole or as a stream: by its preset, its length and what the model can do."""
 
+import copy
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -20,6 +21,13 @@ from tests.checkpoint.goldens import GOLDEN
 from tests.small_models import small_config, small_model
 from tests.streaming.tiny import hearing_model
 from tests.tiny import SLOTS, tiny_model
+
+
+@pytest.fixture
+def by_voice(tmp_path: Path) -> Diarizer:
+    """A diarizer that finds one voice at all times."""
+    alone = Diarizer.load(tiny_model(tmp_path / "alone", speaking=1), device="cpu")
+    return replace(alone, postprocess=PostprocessConfig(clustering=ClusteringConfig(1.99)))
 
 
 def test_a_stream_with_one_chunk_for_all_is_the_whole_recording(diarizer: Diarizer):
@@ -137,6 +145,38 @@ def test_probabilities_are_of_slots_where_one_wishes(diarizer: Diarizer, wav: Pa
     assert by_voice.probabilities(wav, preset="1s").data.shape[1] == 8
     found = by_voice.probabilities(wav, preset="1s", postprocess=diarizer.postprocess).data
     np.testing.assert_array_equal(found, diarizer.probabilities(wav, preset="1s").data)
+
+
+def test_enrolled_clips_are_read_once_and_do_not_change(by_voice: Diarizer, wav: Path, tmp_path: Path):
+    clip = write(tmp_path / "chair.wav", chirp(2.0, 16_000), 16_000)
+    clips = {"chair": clip}
+    expected = [by_voice(wav, enroll=clips, preset=preset) for preset in (None, "1s")]
+    known = [by_voice.enrolled(clips, preset=preset) for preset in (None, "1s")]
+    clip.unlink()
+    clips["guest"] = clip
+    assert [
+        by_voice(wav, enroll=each, preset=preset) for each, preset in zip(known, (None, "1s"), strict=True)
+    ] == expected
+    assert [dict(each) for each in known] == [{"chair": clip}] * 2
+    with pytest.raises(TypeError):
+        known[0]["guest"] = clip  # type: ignore[index]
+
+
+def test_enrolled_clips_are_refused_where_they_have_other_voices(by_voice: Diarizer, wav: Path):
+    known, live = (by_voice.enrolled({"chair": wav}, preset=preset) for preset in (None, "1s"))
+    own = by_voice.postprocess
+    assert by_voice(wav, enroll=known, postprocess=replace(own, onset=0.6), max_speakers=12).speakers == ("chair",)
+    calls = (
+        partial(replace(by_voice, model=copy.deepcopy(by_voice.model)), enroll=known),
+        partial(replace(by_voice, exit_confidence=0.9), enroll=known),
+        partial(by_voice, enroll=known, postprocess=replace(own, clustering=ClusteringConfig(0.5))),
+        partial(by_voice, enroll=known, postprocess=replace(own, clustering=None)),
+        partial(by_voice, enroll=known, preset="1s"),
+        partial(by_voice, enroll=live),
+    )
+    for call in calls:
+        with pytest.raises(InputError, match="the clips were enrolled for another model, preset, clustering or exit_"):
+            call(wav)
 
 
 @pytest.mark.parametrize("preset", ["offline", "1s"])

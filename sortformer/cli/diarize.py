@@ -42,8 +42,8 @@ from sortformer.config.channel import EACH, check_speakers
 from sortformer.errors import InputError
 from sortformer.formats.gather import uem_in
 from sortformer.formats.kinds import formats_named
-from sortformer.formats.names import composed, without_folder
-from sortformer.warned import note, warn, warned
+from sortformer.formats.names import composed
+from sortformer.warned import warn
 
 if TYPE_CHECKING:
     from sortformer.annotation import Diarization
@@ -124,21 +124,16 @@ def diarize(
     tuned |= {"pad_on_s": pad_on, "pad_off_s": pad_off, "min_on_s": min_on, "min_off_s": min_off}
 
     def load() -> Job:
-        from sortformer.enrolled import read_clip
         from sortformer.speaker_count import speaker_range
 
         keep_freed_memory()
-        with warned() as faults:
-            voices = {name: read_clip(name, clip) for name, clip in named.items()}
         diarizer = loaded(model, device, preset)
         with usage_errors():
             settings = postprocessed(diarizer.postprocess, postprocess, clustering, **tuned).with_room_for(*wanted)
             speaker_range(diarizer.speaker_limit(preset, settings), *wanted)
-        voices = diarizer.enrolled(voices, preset=preset, postprocess=settings)
+        voices = diarizer.enrolled(named, preset=preset, postprocess=settings)
 
         def job(recording: Recording, progress: Progress) -> Diarization:
-            for fault in faults:
-                note(without_folder(fault, *named.values()))
             number = recording.num_speakers if oracle_num_speakers else num_speakers
             if oracle_num_speakers and number is None:
                 warn("no manifest gives the number of speakers: it is estimated", stacklevel=2)

@@ -136,9 +136,9 @@ def test_white_space_becomes_an_underline_in_rttm_and_that_is_said(cli: Cli, mod
     assert "'my  long meeting' is written as 'my_long_meeting' in RTTM" in outcome.err
 
 
-def test_a_clip_that_cannot_be_used_is_one_error_before_the_work(cli: Cli, make: Callable[..., Path]):
+def test_a_clip_that_cannot_be_used_is_one_error_before_the_work(cli: Cli, model: Path, make: Callable[..., Path]):
     recordings = make("a.wav"), make("b.wav")
-    outcome = cli("diarize", *recordings, "--model", "absent", "--enroll", "ada=nope.wav")
+    outcome = cli("diarize", *recordings, "--model", model, "--enroll", "ada=nope.wav")
     assert (outcome.code, outcome.err) == (1, "error: the clip of 'ada': nope.wav does not exist: check the path\n")
 
 
