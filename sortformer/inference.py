@@ -51,9 +51,11 @@ def preset_of(config: ModelConfig, preset: Preset | None, must_stream: bool = Fa
     """Return the preset for a recording; None is ``offline``, or the one for files where a stream is needed or better.
 
     Raises:
-        ConfigError: when the model has to stream, and cannot.
+        ConfigError: when there is no such preset, or the model has to stream, and cannot.
     """
     if preset is not None:
+        if preset != OFFLINE and not isinstance(preset, StreamConfig):
+            model_preset(config, preset)
         return preset
     return nearest_preset(config, _FILE_S) if must_stream or streams_files(config) else OFFLINE
 
@@ -96,8 +98,12 @@ class Inference:
 
     @property
     def compares(self) -> bool:
-        """Whether the voices of whole recordings are compared with those of the clips; otherwise streams hear these."""
-        return self.settings.clustering is not None and preset_of(self.model.config, self.preset) == OFFLINE
+        """Whether the voices of whole recordings are compared with those of the clips; otherwise streams hear these.
+
+        Raises:
+            ConfigError: when there is no such preset, or the model cannot stream.
+        """
+        return preset_of(self.model.config, self.preset) == OFFLINE and self.settings.clustering is not None
 
     @property
     def _closed(self) -> bool:

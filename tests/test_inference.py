@@ -179,6 +179,15 @@ def test_enrolled_clips_are_refused_where_they_have_other_voices(by_voice: Diari
             call(wav)
 
 
+@pytest.mark.parametrize("clustering", [ClusteringConfig(0.5), None])
+def test_a_preset_that_is_not_there_is_refused_before_clips_are_read(
+    by_voice: Diarizer, clustering: ClusteringConfig | None
+):
+    diarizer = replace(by_voice, postprocess=PostprocessConfig(clustering=clustering))
+    with pytest.raises(ConfigError, match="this model has no streaming preset 'nosuch'"):
+        diarizer.enrolled({"chair": "absent.wav"}, preset="nosuch")
+
+
 @pytest.mark.parametrize("preset", ["offline", "1s"])
 def test_what_is_cancelled_while_clips_are_enrolled_hears_no_more_of_them(preset: str):
     diarizer = Diarizer(hearing_model(3.0, -3.0), PostprocessConfig(clustering=ClusteringConfig(0.5)), "by voice")

@@ -66,14 +66,12 @@ def loaded(model: str | None, device: str, preset: str | None, distance: float |
 
     Its settings are changed by the ``distance`` of ``--clustering``, as in :func:`clustered`.
     """
-    from sortformer.config.presets import model_preset
     from sortformer.diarizer import Diarizer
-    from sortformer.inference import OFFLINE
+    from sortformer.inference import preset_of
 
     diarizer = Diarizer.load(model, device)
     with usage_errors():
-        if preset not in (None, OFFLINE):
-            model_preset(diarizer.model.config, preset)
+        preset_of(diarizer.model.config, preset)
         return replace(diarizer, postprocess=clustered(diarizer.postprocess, distance))
 
 
