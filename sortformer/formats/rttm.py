@@ -18,7 +18,7 @@ __all__ = ["format", "parse", "read", "write"]
 
 _WORD_TYPES = frozenset({"LEXEME", "NON-LEX", "NON-SPEECH", "FILLER", "EDIT", "IP", "SU", "CB", "A/P"})
 _OTHER_TYPES = _WORD_TYPES | {"SEGMENT", "NOSCORE", "NO_RT_METADATA", "SPKR-INFO"}
-_DOUBT = "is this an RTTM file? (Audacity's labels need a name in .labels.txt)"
+_OTHERS = "other formats end in .TextGrid, .eaf, .stm, .json or .labels.txt"
 
 
 def parse(text: str, source: str = "RTTM") -> dict[str, tuple[Turn, ...]]:
@@ -36,9 +36,10 @@ def parse(text: str, source: str = "RTTM") -> dict[str, tuple[Turn, ...]]:
             turns = _turn(line)
             found.setdefault(line.fields[1], []).extend(turns)
         elif line.fields[0] not in _OTHER_TYPES:
-            capitals = line.fields[0].upper()
-            hint = f"did you mean {capitals}?" if capitals in {"SPEAKER", *_OTHER_TYPES} else _DOUBT
-            raise line.error(f"RTTM has no line type {quoted(line.fields[0])}; {hint}")
+            first, capitals = quoted(line.fields[0]), line.fields[0].upper()
+            if capitals in {"SPEAKER", *_OTHER_TYPES}:
+                raise line.error(f"RTTM has no line type {first}; did you mean {capitals}?")
+            raise line.error(f"RTTM lines begin with SPEAKER, not {first}; {_OTHERS}")
     return {uri: tuple(sorted(turns)) for uri, turns in found.items()}
 
 

@@ -99,7 +99,7 @@ def test_no_speech_is_an_empty_file():
             "SPEAKER m 1 1e308 1e308 <NA> <NA> anna <NA> <NA>",
             "onset must be in [0, 1e+09] s, got '1e308'",
         ),
-        ("0.0 1.0 anna", "no line type '0.0'; is this an RTTM file?"),
+        ("0.0 1.0 anna", "RTTM lines begin with SPEAKER, not '0.0'; other formats end in .TextGrid"),
     ],
 )
 def test_a_broken_line_is_refused_with_file_and_line(tmp_path, line, reason):
