@@ -13,6 +13,7 @@ from sortformer.checkpoint.contents import Checkpoint, build
 from sortformer.checkpoint.files import read_weights
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
+from sortformer.config.presets import as_postprocess
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.draft import drafted
 from sortformer.errors import ConfigError, InputError
@@ -51,10 +52,11 @@ def save(
     ``dtype`` float16 halves the file; ``licence`` is that of the weights.
 
     Raises:
-        InputError: if ``model`` is not a ``Sortformer``.
+        InputError: if ``model`` is not a ``Sortformer``, or ``postprocess`` not a ``PostprocessConfig``.
         OSError: if a file cannot be written.
     """
     check_model(model, training=True)
+    postprocess = None if postprocess is None else as_postprocess(postprocess)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     weights = {

@@ -30,6 +30,12 @@ def test_what_is_no_model_is_not_saved(tmp_path: Path):
     checkpoint.save(tmp_path / "model", small_model(small_config()).train())
 
 
+def test_what_is_no_postprocessing_is_not_saved(tmp_path: Path):
+    with pytest.raises(InputError, match="postprocess must be a PostprocessConfig, or a name, got dict"):
+        checkpoint.save(tmp_path / "model", small_model(small_config()), {"onset": 0.6})  # pyright: ignore[reportArgumentType]
+    assert not (tmp_path / "model").exists()
+
+
 def change_config(folder: Path, **values: object) -> None:
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
