@@ -27,6 +27,7 @@ _LONGEST_NAME = 255  # characters: every turn has the name, so long names would 
 _UNWRITABLE = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, line and paragraph separators
 
 _REFUSED_BY_WINDOWS = ':*?"<>|'  # or worse: what follows a colon would be a hidden stream of an empty file
+_DEVICES_OF_WINDOWS = {"CON", "PRN", "AUX", "NUL", *(port + each for port in ("COM", "LPT") for each in "123456789¹²³")}
 
 # The name of a file may have them, as may one that a client sends: terminals would obey them.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -106,13 +107,15 @@ def check_names_files(id: str) -> str:
     """Return the id of a recording if it can be used as a file name.
 
     Raises:
-        InputError: when it is only dots, or contains a path separator of this system, a null character, or what else
-            Windows refuses, if this is one.
+        InputError: when it is only dots, or contains a path separator of this system, a null character, or, if this
+            is Windows, what it refuses; or is there the name of a device, whatever follows a dot.
     """
     if not id.strip("."):
         raise InputError(f"the id {id!r} is used as a file name, so it must not be only dots")
     if wrong := {"/", os.sep, "\0", *(_REFUSED_BY_WINDOWS if os.sep == "\\" else "")} & set(id):
         raise InputError(f"the id {id!r} is used as a file name: write - instead of {min(wrong)!r}")
+    if os.sep == "\\" and id.partition(".")[0].rstrip().upper() in _DEVICES_OF_WINDOWS:
+        raise InputError(f"the id {id!r} is used as a file name, and a device of Windows has it: choose another")
     return id
 
 

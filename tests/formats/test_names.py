@@ -85,3 +85,14 @@ def test_what_no_file_name_has_on_windows_is_refused_there_only(monkeypatch: pyt
     monkeypatch.setattr(os, "sep", "\\")
     with pytest.raises(InputError, match=f"is used as a file name: write - instead of '{re.escape(letter)}'"):
         check_names_files(id)
+
+
+@pytest.mark.parametrize("id", ["CON", "nul", "Com1.talk", "lpt² .x"])
+def test_the_name_of_a_device_is_refused_on_windows_only(monkeypatch: pytest.MonkeyPatch, id: str):
+    monkeypatch.setattr(os, "sep", "/")
+    assert check_names_files(id) == id
+    monkeypatch.setattr(os, "sep", "\\")
+    with pytest.raises(InputError, match="a device of Windows has it: choose another"):
+        check_names_files(id)
+    assert check_names_files("console") == "console"
+    assert check_names_files("my.con") == "my.con"
