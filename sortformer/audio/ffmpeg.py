@@ -122,7 +122,7 @@ class FfmpegDecoder:
                     yield from pieces
             yield from to_float.rest()
         except (av.error.FFmpegError, ValueError) as error:
-            raise Damaged(f"the rest cannot be decoded ({_reason(error)})") from error
+            raise Damaged(f"the rest cannot be decoded ({self._reason(error)})") from error
         if self._steady:
             self._steady.check()
         if bad_packets and not good_frames:
@@ -211,6 +211,11 @@ class FfmpegDecoder:
         for start in range(0, samples, self._rate):
             yield np.zeros((min(self._rate, samples - start), channels), np.float32)
 
+    def _reason(self, error: Exception) -> str:
+        if self._format() == "ogg" and isinstance(error, av.error.PatchWelcomeError):  # a chain: its channels change
+            return "FFmpeg does not support what follows: give each part as a file of its own"
+        return getattr(error, "strerror", None) or str(error)
+
 
 class _ToFloat:
     """The conversion of frames to (n, channels) float32 at one rate, with the channels of the first frame.
@@ -276,9 +281,3 @@ def _is_unfinished(file: BinaryIO) -> bool:
 
 def _seconds(count: int | None, unit: Fraction | None) -> float:
     return float(count * unit) if count and unit else 0.0
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, av.error.PatchWelcomeError):  # as an Ogg chain whose next stream has other channels
-        return "FFmpeg does not support what follows: give each part as a file of its own"
-    return getattr(error, "strerror", None) or str(error)

@@ -1,12 +1,16 @@
 """Files joined end to end, whose channels and rate may change in the middle, are read to their end."""
 
 import io
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
 from sortformer import audio
+from sortformer.audio.ffmpeg import FfmpegDecoder
 from tests.audio.makers import chirp, encode, made
 
 CODECS = {"aac": "aac", "mp3": "libmp3lame"}
@@ -54,3 +58,14 @@ def test_a_chain_that_ffmpeg_cannot_follow_says_what_to_do(tmp_path):
     parts = [made(tmp_path / "part.ogg", chirp(2, 16_000, channels), 16_000).read_bytes() for channels in (1, 2)]
     with pytest.warns(audio.AudioWarning, match=r"give each part as a file of its own\)\): using 2\.0 s"):
         audio.read(io.BytesIO(b"".join(parts)))
+
+
+def test_what_ffmpeg_cannot_follow_elsewhere_is_not_called_a_part(tmp_path, monkeypatch: pytest.MonkeyPatch):
+    def packets(self: FfmpegDecoder) -> Iterator[av.Packet]:
+        yield from itertools.islice(demuxed(self), 40)
+        raise av.error.PatchWelcomeError(0, "Not yet implemented in FFmpeg, patches welcome")
+
+    demuxed = FfmpegDecoder._packets
+    monkeypatch.setattr(FfmpegDecoder, "_packets", packets)
+    with pytest.warns(audio.AudioWarning, match=r"the rest cannot be decoded \(Not yet implemented in FFmpeg"):
+        audio.read(made(tmp_path / "talk.m4a", chirp(3, 16_000), 16_000))
