@@ -21,7 +21,7 @@ from sortformer.attention.routing import RoutingAttention
 from sortformer.attention.sinkhorn import SinkhornAttention
 from sortformer.attention.span import SpanAttention
 from sortformer.attention.streamed_pattern import StreamedPatternAttention
-from sortformer.config import cores
+from sortformer.config import combiners, cores
 from sortformer.config.mechanisms import CORES
 
 __all__ = ["build_core"]
@@ -40,19 +40,19 @@ def build_core(config: cores.Core, heads: int, head_dim: int) -> Core:
             return RandomFeatureAttention(head_dim, config.features, config.causal, config.redraw_every)
         case cores.LinearCore():
             return LinearAttention(head_dim, config.causal)
-        case cores.CombinerFixedCore():
+        case combiners.CombinerFixedCore():
             return CombinerFixed(head_dim, config.block_frames, config.pool, config.causal)
-        case cores.CombinerLogsparseCore():
+        case combiners.CombinerLogsparseCore():
             return CombinerTree(head_dim, 2, 2, config.pool, nested=False, causal=config.causal)
-        case cores.CombinerHierarchicalCore():
+        case combiners.CombinerHierarchicalCore():
             return CombinerHierarchical(head_dim, config.block_frames, config.fan_out, config.pool, config.causal)
-        case cores.CombinerRoutingCore():
+        case combiners.CombinerRoutingCore():
             return CombinerRouting(heads, head_dim, config.clusters, config.decay, config.pool, config.causal)
-        case cores.CombinerAxialCore():
+        case combiners.CombinerAxialCore():
             return CombinerAxial(head_dim, config.row_frames, config.plan, config.pool, config.causal)
-        case cores.CombinerMixtureCore(mixture="joint"):
+        case combiners.CombinerMixtureCore(mixture="joint"):
             return CombinerAxial(head_dim, config.block_frames, "joint", config.pool, config.causal)
-        case cores.CombinerMixtureCore():
+        case combiners.CombinerMixtureCore():
             fixed = CombinerFixed(head_dim, config.block_frames, config.pool, config.causal)
             axial = CombinerAxial(head_dim, config.block_frames, "vertical", config.pool, config.causal)
             return CombinerMixture([fixed, axial])

@@ -7,6 +7,7 @@ from sortformer.config.bounds import Bounded, bounded, size
 from sortformer.errors import ConfigError
 
 __all__ = [
+    "Combiner",
     "CombinerAxialCore",
     "CombinerFixedCore",
     "CombinerHierarchicalCore",
@@ -90,3 +91,13 @@ class CombinerMixtureCore(Bounded):
     mixture: Literal["mean", "joint"] = "mean"
     pool: Pool = "mean"
     causal: bool = False
+
+
+Combiner = (
+    CombinerFixedCore
+    | CombinerLogsparseCore
+    | CombinerHierarchicalCore
+    | CombinerAxialCore
+    | CombinerRoutingCore
+    | CombinerMixtureCore
+)

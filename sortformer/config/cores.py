@@ -10,14 +10,7 @@ from typing import Literal
 
 from sortformer.config.bounds import Bounded, bounded, size
 from sortformer.config.checks import require
-from sortformer.config.combiners import (
-    CombinerAxialCore,
-    CombinerFixedCore,
-    CombinerHierarchicalCore,
-    CombinerLogsparseCore,
-    CombinerMixtureCore,
-    CombinerRoutingCore,
-)
+from sortformer.config.combiners import Combiner
 from sortformer.errors import ConfigError
 
 __all__ = [
@@ -25,12 +18,6 @@ __all__ = [
     "BigBirdCore",
     "BlockLocalCore",
     "BlockwiseCore",
-    "CombinerAxialCore",
-    "CombinerFixedCore",
-    "CombinerHierarchicalCore",
-    "CombinerLogsparseCore",
-    "CombinerMixtureCore",
-    "CombinerRoutingCore",
     "Core",
     "DilatedCore",
     "FavorCore",
@@ -311,10 +298,5 @@ Core = (
     | RoutingCore
     | SinkhornCore
     | SpanCore
-    | CombinerFixedCore
-    | CombinerLogsparseCore
-    | CombinerHierarchicalCore
-    | CombinerAxialCore
-    | CombinerRoutingCore
-    | CombinerMixtureCore
+    | Combiner
 )

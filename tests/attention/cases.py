@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from sortformer.attention.patterns import random_blocks
-from sortformer.config import cores
+from sortformer.config import combiners, cores
 from sortformer.config.cores import Core
 from tests.oracles import attention_loops, combiner_loops, core_loops
 
@@ -58,7 +58,7 @@ def combine(config: Core, plan) -> Case:
     return Case(config, lambda weights, *arrays: combiner_loops.combiner(*arrays, plan, abstraction(config, weights)))
 
 
-def hierarchy(config: cores.CombinerHierarchicalCore) -> Case:
+def hierarchy(config: combiners.CombinerHierarchicalCore) -> Case:
     def oracle(weights, *arrays):
         tree = config.block_frames, config.fan_out, config.causal
         return combiner_loops.hierarchical(*arrays, abstraction(config, weights), *tree)
@@ -66,7 +66,7 @@ def hierarchy(config: cores.CombinerHierarchicalCore) -> Case:
     return Case(config, oracle)
 
 
-def rowmajor(config: cores.CombinerAxialCore) -> Case:
+def rowmajor(config: combiners.CombinerAxialCore) -> Case:
     plan = combiner_loops.axial_plan("rowmajor", config.row_frames, config.causal)
 
     def oracle(weights, query, key, value, valid):
@@ -77,7 +77,7 @@ def rowmajor(config: cores.CombinerAxialCore) -> Case:
     return Case(config, oracle)
 
 
-def mixture(config: cores.CombinerMixtureCore) -> Case:
+def mixture(config: combiners.CombinerMixtureCore) -> Case:
     plans = [
         combiner_loops.fixed_plan(config.block_frames, config.causal),
         combiner_loops.axial_plan("vertical", config.block_frames, config.causal),
@@ -90,7 +90,7 @@ def mixture(config: cores.CombinerMixtureCore) -> Case:
     return Case(config, oracle)
 
 
-def route_combiner(config: cores.CombinerRoutingCore) -> Case:
+def route_combiner(config: combiners.CombinerRoutingCore) -> Case:
     def oracle(weights, query, key, value, valid):
         out, near = np.empty_like(query), core_loops.clusters(key, weights["clusters.centroids"])
         for b, h in np.ndindex(*near.shape[:2]):
@@ -223,62 +223,64 @@ CASES: list[Case] = [
     spanned(cores.SpanCore(max_frames=4, ramp_frames=3, dynamic=True)),
     *both(
         lambda c: combine(
-            cores.CombinerFixedCore(block_frames=3, pool="max", causal=c), combiner_loops.fixed_plan(3, c)
+            combiners.CombinerFixedCore(block_frames=3, pool="max", causal=c), combiner_loops.fixed_plan(3, c)
         )
     ),
-    combine(cores.CombinerFixedCore(block_frames=3, pool="mean", causal=True), combiner_loops.fixed_plan(3, True)),
-    combine(cores.CombinerFixedCore(block_frames=3, pool="deepsets_mean"), combiner_loops.fixed_plan(3, False)),
+    combine(combiners.CombinerFixedCore(block_frames=3, pool="mean", causal=True), combiner_loops.fixed_plan(3, True)),
+    combine(combiners.CombinerFixedCore(block_frames=3, pool="deepsets_mean"), combiner_loops.fixed_plan(3, False)),
     *both(
-        lambda c: combine(cores.CombinerLogsparseCore(pool="deepsets_max", causal=c), combiner_loops.logsparse_plan(c))
+        lambda c: combine(
+            combiners.CombinerLogsparseCore(pool="deepsets_max", causal=c), combiner_loops.logsparse_plan(c)
+        )
     ),
     *both(
         lambda c: combine(
-            cores.CombinerAxialCore(row_frames=4, plan="vertical", pool="max", causal=c),
+            combiners.CombinerAxialCore(row_frames=4, plan="vertical", pool="max", causal=c),
             combiner_loops.axial_plan("vertical", 4, c),
         )
     ),
     combine(
-        cores.CombinerAxialCore(row_frames=4, plan="vertical", pool="deepsets_mean"),
+        combiners.CombinerAxialCore(row_frames=4, plan="vertical", pool="deepsets_mean"),
         combiner_loops.axial_plan("vertical", 4, False),
     ),
     *both(
         lambda c: combine(
-            cores.CombinerAxialCore(row_frames=4, plan="horizontal", pool="mean", causal=c),
+            combiners.CombinerAxialCore(row_frames=4, plan="horizontal", pool="mean", causal=c),
             combiner_loops.axial_plan("horizontal", 4, c),
         )
     ),
     combine(
-        cores.CombinerAxialCore(row_frames=4, plan="horizontal", pool="max", causal=True),
+        combiners.CombinerAxialCore(row_frames=4, plan="horizontal", pool="max", causal=True),
         combiner_loops.axial_plan("horizontal", 4, True),
     ),
-    *both(lambda c: rowmajor(cores.CombinerAxialCore(row_frames=4, plan="rowmajor", causal=c))),
-    *both(lambda c: mixture(cores.CombinerMixtureCore(block_frames=4, causal=c))),
-    mixture(cores.CombinerMixtureCore(block_frames=3, pool="max")),
-    mixture(cores.CombinerMixtureCore(block_frames=3, pool="deepsets_mean", causal=True)),
+    *both(lambda c: rowmajor(combiners.CombinerAxialCore(row_frames=4, plan="rowmajor", causal=c))),
+    *both(lambda c: mixture(combiners.CombinerMixtureCore(block_frames=4, causal=c))),
+    mixture(combiners.CombinerMixtureCore(block_frames=3, pool="max")),
+    mixture(combiners.CombinerMixtureCore(block_frames=3, pool="deepsets_mean", causal=True)),
     *both(
         lambda c: combine(
-            cores.CombinerMixtureCore(block_frames=4, mixture="joint", causal=c),
+            combiners.CombinerMixtureCore(block_frames=4, mixture="joint", causal=c),
             combiner_loops.axial_plan("joint", 4, c),
         )
     ),
     combine(
-        cores.CombinerMixtureCore(block_frames=3, mixture="joint", pool="deepsets_max", causal=True),
+        combiners.CombinerMixtureCore(block_frames=3, mixture="joint", pool="deepsets_max", causal=True),
         combiner_loops.axial_plan("joint", 3, True),
     ),
-    *both(lambda c: route_combiner(cores.CombinerRoutingCore(clusters=3, causal=c))),
-    *both(lambda c: route_combiner(cores.CombinerRoutingCore(clusters=3, pool="deepsets_mean", causal=c))),
-    *both(lambda c: route_combiner(cores.CombinerRoutingCore(clusters=2, pool="max", causal=c))),
-    route_combiner(cores.CombinerRoutingCore(clusters=9, pool="deepsets_max", causal=True)),
-    *both(lambda c: hierarchy(cores.CombinerHierarchicalCore(block_frames=2, fan_out=2, causal=c))),
-    hierarchy(cores.CombinerHierarchicalCore(block_frames=1, fan_out=3, pool="max", causal=True)),
-    hierarchy(cores.CombinerHierarchicalCore(block_frames=1, fan_out=2, pool="deepsets_max")),
-    hierarchy(cores.CombinerHierarchicalCore(block_frames=3, fan_out=2, pool="deepsets_mean")),
+    *both(lambda c: route_combiner(combiners.CombinerRoutingCore(clusters=3, causal=c))),
+    *both(lambda c: route_combiner(combiners.CombinerRoutingCore(clusters=3, pool="deepsets_mean", causal=c))),
+    *both(lambda c: route_combiner(combiners.CombinerRoutingCore(clusters=2, pool="max", causal=c))),
+    route_combiner(combiners.CombinerRoutingCore(clusters=9, pool="deepsets_max", causal=True)),
+    *both(lambda c: hierarchy(combiners.CombinerHierarchicalCore(block_frames=2, fan_out=2, causal=c))),
+    hierarchy(combiners.CombinerHierarchicalCore(block_frames=1, fan_out=3, pool="max", causal=True)),
+    hierarchy(combiners.CombinerHierarchicalCore(block_frames=1, fan_out=2, pool="deepsets_max")),
+    hierarchy(combiners.CombinerHierarchicalCore(block_frames=3, fan_out=2, pool="deepsets_mean")),
 ]
 
 
 def limits(c: bool) -> list[Core]:
     axial = [
-        cores.CombinerAxialCore(row_frames=row, plan=plan, causal=c)
+        combiners.CombinerAxialCore(row_frames=row, plan=plan, causal=c)
         for row in (1, 99)
         for plan in ("vertical", "horizontal", "rowmajor")
     ]
@@ -294,14 +296,14 @@ def limits(c: bool) -> list[Core]:
         cores.AxialCore(row_frames=1, causal=c),
         cores.AxialCore(row_frames=99, causal=c),
         cores.SpanCore(max_frames=999, causal=c),
-        cores.CombinerFixedCore(block_frames=1, causal=c),
-        cores.CombinerFixedCore(block_frames=99, causal=c),
-        cores.CombinerMixtureCore(block_frames=1, causal=c),
-        cores.CombinerMixtureCore(block_frames=1, mixture="joint", causal=c),
-        cores.CombinerMixtureCore(block_frames=99, mixture="joint", causal=c),
-        cores.CombinerHierarchicalCore(block_frames=1, fan_out=99, causal=c),
-        cores.CombinerHierarchicalCore(block_frames=99, causal=c),
-        cores.CombinerRoutingCore(clusters=1, causal=c),
+        combiners.CombinerFixedCore(block_frames=1, causal=c),
+        combiners.CombinerFixedCore(block_frames=99, causal=c),
+        combiners.CombinerMixtureCore(block_frames=1, causal=c),
+        combiners.CombinerMixtureCore(block_frames=1, mixture="joint", causal=c),
+        combiners.CombinerMixtureCore(block_frames=99, mixture="joint", causal=c),
+        combiners.CombinerHierarchicalCore(block_frames=1, fan_out=99, causal=c),
+        combiners.CombinerHierarchicalCore(block_frames=99, causal=c),
+        combiners.CombinerRoutingCore(clusters=1, causal=c),
         *axial,
     ]
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from sortformer.attention import build_core
 from sortformer.attention.clusters import Clusters, members
-from sortformer.config.cores import CombinerRoutingCore, RoutingCore
+from sortformer.config.combiners import CombinerRoutingCore
+from sortformer.config.cores import RoutingCore
 from tests.masks import all_seen
 
 

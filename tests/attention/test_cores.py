@@ -15,7 +15,7 @@ from sortformer.attention import Context, Core, RecurrentCore, build_core
 from sortformer.attention.combiner_axial import CombinerAxial, CombinerMixture
 from sortformer.attention.pattern import PatternAttention
 from sortformer.attention.softmax import TILE_FRAMES, attend
-from sortformer.config import cores
+from sortformer.config import combiners, cores
 from sortformer.config.mechanisms import CORES
 from sortformer.streaming.rows import row, shapes, side_by_side
 from tests.attention.cases import CASES, FULL_LIMITS, Case, causal, name
@@ -51,13 +51,13 @@ def test_every_core_that_is_registered_has_an_oracle():
 @pytest.mark.parametrize(
     "config",
     [
-        cores.CombinerFixedCore(block_frames=2**20),
-        cores.CombinerFixedCore(block_frames=2**20, causal=True),
-        cores.CombinerHierarchicalCore(block_frames=2**20),
-        cores.CombinerAxialCore(row_frames=2**20),
-        cores.CombinerAxialCore(row_frames=2**20, plan="horizontal"),
-        cores.CombinerAxialCore(row_frames=2**20, plan="rowmajor"),
-        cores.CombinerMixtureCore(block_frames=2**20, mixture="joint"),
+        combiners.CombinerFixedCore(block_frames=2**20),
+        combiners.CombinerFixedCore(block_frames=2**20, causal=True),
+        combiners.CombinerHierarchicalCore(block_frames=2**20),
+        combiners.CombinerAxialCore(row_frames=2**20),
+        combiners.CombinerAxialCore(row_frames=2**20, plan="horizontal"),
+        combiners.CombinerAxialCore(row_frames=2**20, plan="rowmajor"),
+        combiners.CombinerMixtureCore(block_frames=2**20, mixture="joint"),
         cores.SinkhornCore(block_frames=2**20),
         cores.SinkhornCore(block_frames=2**20, cut_blocks=1),
         cores.BlockwiseCore(block_frames=2**20),
@@ -301,7 +301,7 @@ def test_sinkhorn_with_one_full_block_is_full_attention(c: bool):
 
 @pytest.mark.parametrize("c", [False, True])
 def test_a_mixture_of_identical_plans_is_the_plan(c: bool):
-    plan = build(cores.CombinerAxialCore(row_frames=4, pool="deepsets_mean", causal=c))
+    plan = build(combiners.CombinerAxialCore(row_frames=4, pool="deepsets_mean", causal=c))
     assert isinstance(plan, CombinerAxial)
     query, key, value = draw(19, 3, 2, HEADS, FRAMES, DIM).unbind()
     with torch.no_grad():
@@ -334,7 +334,7 @@ def test_a_combiner_attends_to_every_frame(case: Case):
 
 @pytest.mark.parametrize("c", [False, True])
 def test_what_a_block_hears_of_another_has_rank_one(c: bool):
-    core, (query, key) = build(cores.CombinerFixedCore(block_frames=3, causal=c)), draw(21, 2, 1, HEADS, 12, DIM)
+    core, (query, key) = build(combiners.CombinerFixedCore(block_frames=3, causal=c)), draw(21, 2, 1, HEADS, 12, DIM)
     found = weights_of_pairs(core, query, key)
     for rows, columns in itertools.permutations(range(0, 12, 3), 2):
         part = found[rows : rows + 3, columns : columns + 3]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from sortformer.checkpoint import load, save
-from sortformer.config import cores, memories
+from sortformer.config import combiners, cores, memories
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.model import EncoderConfig, HeadConfig, ModelConfig
 from sortformer.config.strict import from_dict, to_dict
@@ -18,7 +18,7 @@ MIXED = small_config(
     {
         "attention": (
             AttentionConfig(cores.FavorCore(features=8), "rope", memories.CompressiveMemory(chunk_frames=9)),
-            AttentionConfig(cores.CombinerFixedCore(block_frames=4), "sinusoidal"),
+            AttentionConfig(combiners.CombinerFixedCore(block_frames=4), "sinusoidal"),
         )
     },
     {
@@ -96,7 +96,7 @@ def test_a_wrong_word_in_python_is_refused_as_in_a_file(values, message):
         (lambda: cores.LocalCore(window_frames="5"), "window_frames must be a whole number, got '5'"),
         (lambda: cores.RoutingCore(decay=None), "decay must be a number, got None"),
         (lambda: cores.FavorCore(kernel="relux"), "kernel must be one of softmax, relu, got 'relux'"),
-        (lambda: cores.CombinerFixedCore(pool="men"), "pool must be one of max, mean, .*, got 'men'"),
+        (lambda: combiners.CombinerFixedCore(pool="men"), "pool must be one of max, mean, .*, got 'men'"),
         (lambda: memories.CompressiveMemory(loss="atention"), "loss must be one of attention, .* got 'atention'"),
         (lambda: cores.SinkhornCore(temperature="hot"), "temperature must be a number, got 'hot'"),
         (lambda: cores.BigBirdCore(seed="one"), "seed must be a whole number, got 'one'"),

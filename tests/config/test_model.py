@@ -3,7 +3,7 @@
 import pytest
 
 from sortformer.config.attention import AttentionConfig
-from sortformer.config.cores import CombinerRoutingCore
+from sortformer.config.combiners import CombinerRoutingCore
 from sortformer.config.depth import ReversibleDepth, UniversalDepth
 from sortformer.config.memories import TransformerXLMemory
 from sortformer.config.model import EncoderConfig, FeatureConfig, HeadConfig, ModelConfig

@@ -7,9 +7,8 @@ import numpy as np
 import torch
 
 from sortformer.config.attention import AttentionConfig
+from sortformer.config.combiners import CombinerFixedCore, CombinerHierarchicalCore
 from sortformer.config.cores import (
-    CombinerFixedCore,
-    CombinerHierarchicalCore,
     FavorCore,
     FixedCore,
     FullCore,
