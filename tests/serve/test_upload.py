@@ -183,6 +183,17 @@ def test_a_number_of_speakers_excludes_the_greatest_number(outcome):
     assert outcome(script) == [None, "3"]
 
 
+def test_a_number_that_the_browser_restores_excludes_the_other(outcome):
+    """As Firefox does after a reload."""
+    script = """
+      $("most").value = "3";
+      $("number").value = "2";
+      dispatchEvent(new PageTransitionEvent("pageshow"));
+      return new FormData(form).get("max_speakers");
+    """
+    assert outcome(script) is None
+
+
 def test_what_is_wrong_is_said(outcome):
     script = f"""
       choose("file", {file("talk.wav", b"no sound")});
