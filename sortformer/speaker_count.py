@@ -83,10 +83,8 @@ def warn_if_full(
     requested.
     """
     if speakers >= limit and (most is None or most > limit):
-        further = clustering is not None and limit < MOST_SPEAKERS
-        more = f"say how many there may be (max_speakers), up to {MOST_SPEAKERS}, or " * further
-        warn(
-            f"{name} has {counted(limit, 'speaker')}, the maximum, and any further one is merged with these: "
-            f"{more}give max_speakers={limit} if there are no more",
-            stacklevel=3,
-        )
+        told = f"that there are at most {limit} (max_speakers={limit}) if there are no more"
+        if clustering is not None and limit < MOST_SPEAKERS:
+            told = f"how many there may be at most (max_speakers), up to {MOST_SPEAKERS}"
+        full = f"{name} has {counted(limit, 'speaker')}, the maximum, and any further one is merged with these"
+        warn(f"{full}: say {told}", stacklevel=3)

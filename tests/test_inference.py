@@ -73,7 +73,7 @@ def test_the_warning_goes_by_how_a_stream_tells_people_apart(tmp_path: Path, wav
     by_voice = PostprocessConfig(clustering=ClusteringConfig(0.4, max_speakers=SLOTS))
     crowded = replace(Diarizer.load(tiny_model(tmp_path / "crowded", speaking=SLOTS)), postprocess=by_voice)
     with pytest.warns(
-        UserWarning, match=r"is merged with these: give max_speakers=4 if"
+        UserWarning, match=r"is merged with these: say that there are at most 4 \(max_speakers=4\)"
     ) as told:  # with slots the limit is fixed
         crowded(wav, preset=StreamConfig(chunk_frames=12))
     assert len(told) == 1

@@ -326,7 +326,7 @@ def test_more_than_eight_are_found_where_more_are_asked_for(alone: Diarizer, mon
 
     monkeypatch.setattr("sortformer.inference.in_windows", heard)
     wave = chirp(28.8, 16_000)
-    with pytest.warns(UserWarning, match=r"how many there may be \(max_speakers\), up to 40, or give"):
+    with pytest.warns(UserWarning, match=r"how many there may be at most \(max_speakers\), up to 40"):
         grouped(alone)(wave, sample_rate=16_000)
     for asked, count in (({}, 8), ({"num_speakers": 12}, 12), ({"max_speakers": 10}, 10), ({"min_speakers": 9}, 12)):
         with warnings.catch_warnings():

@@ -106,5 +106,7 @@ def test_nobody_is_told_to_ask_for_more_speakers_than_there_can_be(recwarn):
         warn_if_full("talk", limit - 1, limit, ClusteringConfig(0.5))
         warn_if_full("talk", limit, limit, ClusteringConfig(0.5), most=limit)
     more, most = (str(warning.message) for warning in recwarn)
-    assert f"many there may be (max_speakers), up to {MOST_SPEAKERS}, or give max_speakers=8 if" in more
-    assert f"these: give max_speakers={MOST_SPEAKERS} if there are no more" in most
+    assert more.endswith(f"these: say how many there may be at most (max_speakers), up to {MOST_SPEAKERS}")
+    assert most.endswith(
+        f"say that there are at most {MOST_SPEAKERS} (max_speakers={MOST_SPEAKERS}) if there are no more"
+    )
