@@ -30,6 +30,8 @@ Job: TypeAlias = "Callable[[Recording, Progress], Diarization]"
 _SHARES = {"read": 0.1, "model": 0.85, "turns": 0.05}
 """Shares of the stages in a recording's part of the bar."""
 
+_MOST_NAMED = 10  # in the last line; each of all that failed has a line of its own before
+
 _LINE_EVERY_S = 60.0  # without a terminal there is no bar
 
 
@@ -168,5 +170,6 @@ class _Tally:
     def summary(self) -> str:
         parts = [f"{counted(self.finished, 'recording')} diarized"]
         parts += [f"{self.skipped} skipped"] if self.skipped else []
-        parts += [f"{len(self.failed)} failed: {', '.join(self.failed)}"] if self.failed else []
+        more = ", ..." * (len(self.failed) > _MOST_NAMED)
+        parts += [f"{len(self.failed)} failed: {', '.join(self.failed[:_MOST_NAMED])}{more}"] if self.failed else []
         return ", ".join(parts)

@@ -282,3 +282,12 @@ def test_what_another_run_has_written_while_this_one_writes_is_kept(tmp_path: Pa
     assert there.read_text() == "of another run"
     with pytest.raises(InputError, match="cannot write"):  # and no other run has
         Results(there / "out", ("rttm",), skip_existing=True).write(*written)
+
+
+def test_the_last_line_names_only_the_first_of_many_that_failed(cli: Cli, model: Path, tmp_path: Path):
+    recordings = [tmp_path / f"call_{number:02}.wav" for number in range(11)]
+    outcome = cli("diarize", *recordings, "--model", model)
+    named = ", ".join(each.stem for each in recordings[:10])
+    assert outcome.err.splitlines()[-1] == f"0 recordings diarized, 11 failed: {named}, ..."
+    assert len(outcome.errors) == 11
+    assert cli("diarize", *recordings[:10], "--model", model).err.endswith(f", 10 failed: {named}\n")
