@@ -16,7 +16,7 @@ __all__ = ["load", "read"]
 
 
 def load(source: str | Path) -> tuple[Sortformer, PostprocessConfig]:
-    """Return a model, in float32 and evaluation mode, and its post-processing.
+    """Return a model, in float32 and evaluation mode, and its post-processing: :func:`read` without the licence.
 
     Args:
         source: a folder with ``config.json`` and ``model.safetensors`` (ours, or Nemotron 3 as on Hugging Face), a
@@ -34,7 +34,7 @@ def load(source: str | Path) -> tuple[Sortformer, PostprocessConfig]:
 
 
 def read(source: str | Path) -> Checkpoint:
-    """Return the whole contents of a checkpoint; source, errors and warnings as for :func:`load`."""
+    """Return a model with its post-processing and its licence; source, errors and warnings as for :func:`load`."""
     checkpoint = _read(source)
     remind(str(source), checkpoint.licence)
     return checkpoint
