@@ -27,7 +27,7 @@ from sortformer.annotation import Diarization, Turn, last_end
 from sortformer.errors import InputError
 from sortformer.formats.milliseconds import in_milliseconds, last_millisecond
 from sortformer.formats.names import in_unicode, one_line, renamed
-from sortformer.formats.source import quoted, read_text
+from sortformer.formats.source import decoded, quoted, read_bytes
 from sortformer.formats.write import write_text
 from sortformer.unnamed import arrival_name
 
@@ -49,8 +49,6 @@ def parse(text: str, source: str = "TextGrid", uri: str = "audio") -> Diarizatio
         InputError: with source and line number, when it is not a TextGrid, is cut off, an interval with a text has no
             length, runs backwards or begins before 0, or a tier with a turn has no name.
     """
-    if text.startswith("ooBinaryFile"):
-        raise InputError(f"{source} is a binary TextGrid: save it as a text file in Praat")
     values = _Values(text, source)
     if values.next() not in ('"ooTextFile"', '"ooTextFile short"') or values.next() != '"TextGrid"':
         raise values.error('a TextGrid must begin with "ooTextFile" and "TextGrid"; is this one?')
@@ -121,8 +119,15 @@ class _Values:
 
 
 def read(path: str | os.PathLike[str]) -> Diarization:
-    """Read a TextGrid (see :func:`parse`), named after its file; Praat writes UTF-8, or UTF-16 where it has to."""
-    return parse(read_text(path), os.fspath(path), in_unicode(Path(path).stem))
+    """Read a TextGrid (see :func:`parse`), named after its file; Praat writes UTF-8, or UTF-16 where it has to.
+
+    Raises:
+        InputError: also when the TextGrid is binary.
+    """
+    content, source = read_bytes(path), os.fspath(path)
+    if content.startswith(b"ooBinaryFile"):  # its floats are seldom UTF-8
+        raise InputError(f"{source} is a binary TextGrid: save it as a text file in Praat")
+    return parse(decoded(content, source), source, in_unicode(Path(path).stem))
 
 
 def format(recording: Diarization) -> str:

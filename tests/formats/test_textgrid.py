@@ -1,6 +1,7 @@
 """TextGrid: a tier per speaker, whose intervals cover the recording, as in Praat."""
 
 import re
+import struct
 import unicodedata
 from collections.abc import Callable
 from itertools import pairwise
@@ -150,9 +151,10 @@ def test_a_turn_after_the_end_of_the_grid_is_whole():
     assert textgrid.parse(SHORT.replace("\n2.5\n<", "\n2\n<")).duration == 2.5
 
 
-def test_a_binary_grid_is_refused_with_what_to_do():
-    with pytest.raises(InputError, match=r"^x.TextGrid is a binary TextGrid: save it as a text file in Praat$"):
-        textgrid.parse("ooBinaryFile\x08TextGrid\0\0", "x.TextGrid")
+def test_a_binary_grid_is_refused_with_what_to_do(tmp_path: Path):
+    (tmp_path / "x.TextGrid").write_bytes(b"ooBinaryFile\x08TextGrid" + struct.pack(">dd", 0, 7.123456))
+    with pytest.raises(InputError, match=r"x.TextGrid is a binary TextGrid: save it as a text file in Praat$"):
+        textgrid.read(tmp_path / "x.TextGrid")
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
