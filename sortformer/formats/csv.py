@@ -1,12 +1,12 @@
 """CSV for spreadsheets and databases: one row per turn or, with words, per passage of one speaker.
 
 The columns are always ``recording``, ``start`` and ``end`` (seconds, in whole milliseconds), ``speaker``,
-``confidence`` (of turns) and ``words``; those without a value are empty. Quoting follows RFC 4180, in UTF-8.
+``confidence`` (of turns) and ``words``; those without a value are empty. Quoting follows RFC 4180, in UTF-8. Texts with
+a semicolon or a tab are quoted, too, because LibreOffice takes these for separators by default.
 """
 
-import csv
-import io
 import os
+import re
 from collections.abc import Iterable
 
 from sortformer.annotation import Diarization
@@ -18,6 +18,8 @@ from sortformer.formats.write import write_text
 __all__ = ["HEADER", "format", "write"]
 
 HEADER = "recording,start,end,speaker,confidence,words\n"
+
+_QUOTED = re.compile(r'[",;\t\r\n]')
 
 
 def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
@@ -36,11 +38,12 @@ def format(recording: Diarization, words: Iterable[Said] | None = None) -> str:
         ]
     else:
         rows = [(each.start, each.end, each.speaker, "", each.words) for each in segments(recording, words)]
-    table = io.StringIO()
-    table.write(HEADER)
-    writer = csv.writer(table, lineterminator="\n")
-    writer.writerows((recording.uri, f"{start:.3f}", f"{end:.3f}", *rest) for start, end, *rest in rows)
-    return table.getvalue()
+    texts = ((recording.uri, f"{start:.3f}", f"{end:.3f}", *rest) for start, end, *rest in rows)
+    return HEADER + "".join(",".join(map(_field, row)) + "\n" for row in texts)
+
+
+def _field(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"' if _QUOTED.search(text) else text
 
 
 def write(

@@ -49,5 +49,10 @@ def test_a_table_is_exactly_as_programs_want_it(tmp_path: Path):
     assert (tmp_path / "x.csv").read_text() == csv.HEADER + 'x,0.500,1.000,Ada,,"Well,"\n'
 
 
+def test_spreadsheets_that_separate_at_semicolons_and_tabs_split_no_text():
+    written = csv.format(Diarization((), 9, "x"), [Word(0, 1, "Well; no", "Ada"), Word(4, 5, "yes", "Bob\tKing")])
+    assert written == csv.HEADER + 'x,0.000,1.000,Ada,,"Well; no"\nx,4.000,5.000,"Bob\tKing",,yes\n'
+
+
 def test_where_nobody_speaks_there_is_the_header():
     assert csv.format(Diarization((), 10)) == csv.HEADER
