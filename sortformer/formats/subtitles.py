@@ -28,6 +28,8 @@ _MEANT_AS_TIMES = re.compile(r"\s*\d[\s\d:.,]*-->")
 _TIME_WITHIN = re.compile(rf"<{_CLOCK}>")  # a timestamp within a WebVTT subtitle: the start of the text after it
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>|\{\\[^{}]*\}")
 
+_IN_VOICE = {ord(mark): f"&#{ord(mark)};" for mark in "&<>"}  # FFmpeg and mpv would show &amp; and what follows it
+
 _NUMBER = re.compile(r"\s*\d+\.?\s*$")
 _FLASH_S = 0.02  # rolling automatic captions repeat a line for this time before the next one
 
@@ -55,7 +57,7 @@ def format(words: Iterable[Said], kind: Literal["srt", "vtt"] = "srt") -> str:
             line = line.replace("-->", "->")  # SubRip has no escape for it, and readers would take the line for times
             cues.append(f"{number}\n{times.replace('.', ',')}\n{line}\n")
         else:
-            voice = f"<v {escape(one_line(cue[0][3]), quote=False)}>" if cue[0][3] else ""
+            voice = f"<v {one_line(cue[0][3]).translate(_IN_VOICE)}>" if cue[0][3] else ""
             cues.append(f"{times}\n{voice}{escape(text(cue), quote=False)}\n")
     return "\n".join(cues if kind == "srt" else ["WEBVTT\n", *cues])
 

@@ -230,6 +230,11 @@ def test_there_are_spaces_between_words_in_scripts_that_have_them(texts, read):
     assert subtitles.format(said, "vtt").splitlines()[-1] == read
 
 
+def test_marks_in_a_name_end_no_voice():
+    # By number: FFmpeg and mpv have &amp; and the like, and the rest of the name, in the text even within a tag.
+    assert subtitles.format([(0.0, 1.0, "R&D", "A & B <3>")], "vtt").endswith("\n<v A &#38; B &#60;3&#62;>R&amp;D\n")
+
+
 def test_a_name_of_several_lines_breaks_no_subtitle():
     assert subtitles.format([(0.0, 1.0, "yes", "Ada\n\nKing")]).endswith("\nAda King: yes\n")
     assert subtitles.format([(0.0, 1.0, "yes", "Ada\nKing")], "vtt").endswith("\n<v Ada King>yes\n")
