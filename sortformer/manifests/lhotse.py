@@ -60,6 +60,11 @@ def _cut(row: dict[str, Any]) -> Draft:
     there = {channel for source in _mappings(recording, "sources") for channel in _channels(source.get("channels"))}
     taken = _channels(row.get("channel"))
     if taken and there - taken:
+        if there.isdisjoint(taken):
+            raise InputError(
+                f"the cut {name!r} uses channel {min(taken)}, which its file does not have: correct it (lhotse counts "
+                "channels from 0, RTTM from 1)"
+            )
         raise InputError(
             f"the cut {name!r} uses {len(taken)} of the {len(there)} channels of its file; save it first "
             "(CutSet.save_audios)"
