@@ -10,7 +10,7 @@ import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from sortformer.config.clustering import ClusteringConfig
-from sortformer.shares import shares
+from sortformer.shares import shared_out, shares
 
 __all__ = ["alone", "by_turns", "by_voice", "mean_direction", "unit_rows"]
 
@@ -47,7 +47,7 @@ def by_voice(
     """Return probabilities (T, K) of the voices, in order of arrival.
 
     The sum of a frame's probabilities, how many speak, stays that of the slots (up to K). With too few frames of a
-    single voice there is nothing to cluster, and the slots are returned.
+    single voice there is nothing to cluster, and the slots are returned, or the ``most`` with the most speech.
 
     Args:
         probs: (T, S) probabilities of the model's slots, in frames of 80 ms, in chronological order.
@@ -65,14 +65,16 @@ def by_voice(
     single = alone(probs)
     stretches = _stretches(single, *stretch_frames)
     size = np.array([len(stretch) for stretch in stretches])
+    most = config.max_speakers if most is None else most
     if size.sum() < _SHORTEST_VOICE_FRAMES:
-        return probs
+        kept = np.sort(np.argsort(-probs.sum(axis=0), kind="stable")[:most])
+        slots = probs[:, kept]
+        return shared_out(slots, spoken) if np.delete(probs, kept, axis=1).any() else slots
     points = unit_rows(np.stack([unit[stretch].mean(axis=0) for stretch in stretches]))
     count = -(-size // _SAMPLE_FRAMES)
     samples = np.repeat(np.arange(len(stretches)), count)
     samples = samples[:: -(-len(samples) // _MOST_SAMPLES)]  # for hours, a subset is enough: means use all frames
     points, size = points[samples], (size / count).astype(np.float32)[samples]
-    most = config.max_speakers if most is None else most
     sure = int(np.count_nonzero(((probs > _SURE) & single[:, None]).sum(axis=0) >= _SURE_FRAMES))
     distances = config.threshold, alternating * config.threshold
     labels = _labels(points, size, distances, fewest, most, sure, known)

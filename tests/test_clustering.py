@@ -327,7 +327,14 @@ def test_a_row_of_nothing_has_no_direction():
 @pytest.mark.parametrize("frames", [0, 1, 20])
 def test_where_nobody_speaks_alone_the_slots_stay(frames):
     probs = np.full((frames, 2), 0.9, dtype=np.float32)
-    assert by_voice(probs, np.ones((frames, DIM)), CONFIG) is probs
+    np.testing.assert_array_equal(by_voice(probs, np.ones((frames, DIM)), CONFIG), probs)
+
+
+def test_of_more_slots_than_there_may_be_voices_those_that_speak_most_have_all_speech():
+    probs = np.array([[0.1, 0.0, 0.6, 0.9], [0.0, 0.2, 0.5, 0.1]], dtype=np.float32)
+    found = by_voice(probs, np.ones((2, DIM)), CONFIG, most=2)
+    np.testing.assert_allclose(found, [[0.64, 0.96], [2 / 3, 0.4 / 3]], atol=1e-5)
+    assert found.dtype == np.float32
 
 
 @pytest.mark.parametrize("threshold", [0.0, 2.0, -0.1, float("nan")])

@@ -114,7 +114,7 @@ def by_known_voice(
         stretch_frames=_STRETCH_FRAMES,
         alternating=_ALTERNATING,
         known=np.stack([*people.values()]) if people else None,
-    )[:, :most]
+    )
     with np.errstate(under="ignore"):  # also where a program lets numpy raise
         common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
         # If a voice has used several columns, prefer the first: the one with most frames may change from step to step.
