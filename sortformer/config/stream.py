@@ -77,7 +77,7 @@ class StreamConfig:
     clustering: ClusteringConfig | None = None
     """Assign slots to voices by the encoder's embeddings (None: as the head does), with a slot for each voice that may
     be found. Not for models whose layers carry a state."""
-    voice_frames: int = 1024
+    voice_frames: int = 4096
     """Largest number of frames kept for ``clustering`` after they have left the FIFO."""
 
     def __post_init__(self) -> None:
