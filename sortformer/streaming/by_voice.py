@@ -23,7 +23,6 @@ from sortformer.streaming.state import StreamState
 __all__ = ["by_known_voice", "rows_by_voice", "worth_keeping"]
 
 _LEAST_COMMON = 0.5  # frames in which a voice and a column both speak, if the voice is to keep the column
-_LEAST_SHARE = 0.2  # of a voice's past in a column, if it has a claim to it
 # Stretches are shorter than in whole recordings, because new speakers have said little yet; means of fewer frames
 # scatter more, so that distances are larger by about this factor.
 _STRETCH_FRAMES = (3, 8)
@@ -117,13 +116,8 @@ def by_known_voice(
     )
     with np.errstate(under="ignore"):  # also where a program lets numpy raise
         common = np.square(voices[: len(before)]).T @ np.square(before[:, :most])
-        # If a voice has used several columns, prefer the first: the one with most frames may change from step to step.
-        # Another voice that was merged with it has no claim to that column, or both would change theirs.
-        claims = common >= np.maximum(_LEAST_COMMON, _LEAST_SHARE * common.sum(axis=1, keepdims=True))
-        claims &= common >= common.sum(axis=0) / 2
-    worth = common + claims * len(common) * (1 + common.max(initial=0.0)) * np.arange(most, 0, -1)
-    owned = names_of_voices(voices, emb, people, apart.threshold)
-    worth[[*owned], [*owned.values()]] = 1.0 + worth.sum()
+    owned, worth = names_of_voices(voices, emb, people, apart.threshold), common.copy()
+    worth[[*owned], [*owned.values()]] = 1.0 + common.sum()
     pairs = zip(*linear_sum_assignment(worth, maximize=True), strict=True)
     column = {voice: slot for voice, slot in pairs if common[voice, slot] >= _LEAST_COMMON or owned.get(voice) == slot}
     had = set(np.flatnonzero((before > 0.5).any(axis=0)).tolist())

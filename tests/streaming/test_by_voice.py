@@ -96,11 +96,11 @@ def test_who_comes_first_gets_the_first_column():
     assert found.any(axis=0).tolist() == [True, False, False, False]
 
 
-def test_one_voice_that_was_taken_for_two_is_the_first_of_them_from_then_on():
+def test_one_voice_that_was_taken_for_two_is_the_longer_of_them_from_then_on():
     who, emb = conversation(0, 1, turns=3)
     probs = slots_at_random(0, len(who), slots=4)
     before = np.zeros((len(who) - 12, 4), np.float32)
-    before[:30, 1] = before[30:, 2] = 0.9
+    before[:30, 2] = before[30:, 1] = 0.9
     found = by_known_voice(probs, emb, before, CLUSTERING, most=4)
     assert found.any(axis=0).tolist() == [False, True, False, False]
 
@@ -244,7 +244,7 @@ def test_what_was_said_before_and_after_who_is_forgotten_is_no_stretch_of_one():
 
 def test_who_was_taken_for_two_is_remembered_as_one_from_then_on():
     rows, before = torch.eye(DIM)[torch.zeros(100, dtype=torch.int64)], torch.zeros(80, 3)
-    before[:30, 1] = before[30:, 2] = 0.9
+    before[:30, 2] = before[30:, 1] = 0.9
     state = remembering([before], [rows[:80]], [before[:0]])
     probs = torch.from_numpy(slots_at_random(0, 20))[None]
     _, past = rows_by_voice(probs, rows[None, 80:], state, coming([20], state), CLUSTERING, 3)
