@@ -32,8 +32,9 @@ def staying(near: np.ndarray) -> np.ndarray:
 def _up_to(near: np.ndarray) -> np.ndarray:
     """Return the forward probabilities of each voice (N, T, K), given the frame and those before it.
 
-    Blocks of frames are processed side by side, each from the beginning of the block before it on: what was earlier
-    still weighs less than a thousandth, as each step forgets a tenth or more.
+    Blocks of frames are processed side by side, each from the beginning of the block before it on. Where all voices are
+    as likely, each step forgets a tenth or more, and what was earlier weighs less than a thousandth; it would count
+    where two of many voices alone are likely, both as much, for all these frames.
     """
     sequences, count, voices = near.shape
     other = (1 - _STAYS) / max(1, voices - 1)
