@@ -71,7 +71,10 @@ def by_voice(
         kept = np.sort(np.argsort(-probs.sum(axis=0), kind="stable")[:most])
         slots = probs[:, kept]
         return shared_out(slots, spoken) if np.delete(probs, kept, axis=1).any() else slots
-    points = unit_rows(np.add.reduceat(unit[np.concatenate(stretches)], np.cumsum(size) - size, axis=0))
+    starts = np.array([stretch[0] for stretch in stretches])
+    # Sums from each start to its end, and from there to the next start: a copy of all stretches would be large.
+    borders = np.stack([starts, starts + size], axis=1).ravel()
+    points = unit_rows(np.add.reduceat(unit, borders[borders < len(unit)], axis=0)[::2])
     count = -(-size // _SAMPLE_FRAMES)
     samples = np.repeat(np.arange(len(stretches)), count)
     samples = samples[:: -(-len(samples) // _MOST_SAMPLES)]  # for hours, a subset is enough: means use all frames

@@ -1,6 +1,7 @@
 """Clustering by voice: the amount of speech never changes, only its speakers; distinct voices are found."""
 
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -335,6 +336,15 @@ def test_of_more_slots_than_there_may_be_voices_those_that_speak_most_have_all_s
     found = by_voice(probs, np.ones((2, DIM)), CONFIG, most=2)
     np.testing.assert_allclose(found, [[0.64, 0.96], [2 / 3, 0.4 / 3]], atol=1e-5)
     assert found.dtype == np.float32
+
+
+def test_embeddings_are_scaled_but_not_copied_again():
+    emb = np.random.default_rng(0).standard_normal((2000, 4096), dtype=np.float32)
+    tracemalloc.start()
+    by_voice(slots_at_random(0, len(emb), slots=1), emb, CONFIG)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.9 * emb.nbytes
 
 
 @pytest.mark.parametrize("threshold", [0.0, 2.0, -0.1, float("nan")])
