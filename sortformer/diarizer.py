@@ -24,7 +24,7 @@ from sortformer.device import device_named
 from sortformer.enrolled import read_clip
 from sortformer.errors import InputError
 from sortformer.estimates import Embeddings, Estimates, Probabilities, layer_estimates, only_row
-from sortformer.formats.names import without_folder
+from sortformer.formats.names import check_person, without_folder
 from sortformer.grid import FrameGrid
 from sortformer.heard import Heard, Progress, report
 from sortformer.inference import OFFLINE, Enrolled, Inference, preset_of, stream_config
@@ -341,8 +341,12 @@ def _at_rate(clips: Mapping[str, AudioSource], sample_rate: int | None) -> dict[
     """Return clips with the sample rate of those that are arrays.
 
     Raises:
-        InputError: when they are no mapping.
+        InputError: when they are no mapping, or a name cannot be used.
     """
     if not isinstance(clips, Mapping):
         raise InputError(f"clips to enroll must be a mapping of names to clips, got {type(clips).__name__}")
-    return {name: (clip, sample_rate if is_array(clip) else None) for name, clip in clips.items()}
+    found: dict[str, tuple[AudioSource, int | None]] = {}
+    for name, clip in clips.items():
+        check_person(name, found)
+        found[name] = clip, sample_rate if is_array(clip) else None
+    return found

@@ -19,7 +19,6 @@ from sortformer.config.stream import StreamConfig
 from sortformer.enrolled import names_of_voices, read_clip, warn_of_likeness
 from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
-from sortformer.formats.names import check_person
 from sortformer.heard import Heard
 from sortformer.model import Sortformer
 from sortformer.offline import at_once, clip_voice, in_windows, probabilities, read_ahead, too_long, too_long_for
@@ -121,13 +120,12 @@ class Inference:
         ``stacklevel`` is that of warnings; ``before_each`` is called before each clip.
 
         Raises:
-            InputError: when a clip or a name cannot be used.
+            InputError: when a clip cannot be used.
         """
         assert self.settings.clustering is not None
         known = dict[str, np.ndarray]()
         for name, clip in self.clips.items():
             before_each()
-            check_person(name, known)
             wave = read_clip(name, *clip)
             voice = clip_voice(self.model, name, wave, self.settings.clustering, self.exit_confidence)
             warn_of_likeness(name, voice, known, self.settings.clustering.threshold, stacklevel + 1)

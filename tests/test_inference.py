@@ -189,6 +189,12 @@ def test_a_preset_that_is_not_there_is_refused_before_clips_are_read(
 
 
 @pytest.mark.parametrize("preset", ["offline", "1s"])
+def test_a_name_that_cannot_be_used_is_refused_before_clips_are_read(by_voice: Diarizer, preset: str):
+    with pytest.raises(InputError, match="the name 'speaker_0' is a label of the toolkit"):
+        by_voice.enrolled({"speaker_0": "absent.wav"}, preset=preset)
+
+
+@pytest.mark.parametrize("preset", ["offline", "1s"])
 def test_what_is_cancelled_while_clips_are_enrolled_hears_no_more_of_them(preset: str):
     diarizer = Diarizer(hearing_model(3.0, -3.0), PostprocessConfig(clustering=ClusteringConfig(0.5)), "by voice")
     clips, answers = {"Ada": chirp(2.0, 16_000), "Bob": "absent.wav"}, iter((True, False))
