@@ -103,8 +103,8 @@ def by_known_voice(
         known: (S, D) mean directions of the voices of enrolled speakers, by column; zero for other columns.
     """
     apart = replace(config, threshold=min(_SCATTER * config.threshold, 1.99))
-    # These are the slots if there is too little speech to cluster.
     people = {} if known is None else {int(slot): known[slot] for slot in np.flatnonzero(known.any(axis=1))}
+    # These are slots if there is too little speech to cluster.
     voices = by_voice(
         probs,
         emb,
