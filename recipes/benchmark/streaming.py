@@ -74,20 +74,22 @@ def _apart(kind: str, size: float) -> Iterator[dict[str, float]]:
 
 
 def _streams(options: argparse.Namespace, count: float) -> Iterator[dict[str, float | str]]:
-    """Yield seconds and CPU seconds per second of ``count`` streams, and the slowest step (seconds)."""
-    from sortformer import Diarizer
+    """Yield seconds and CPU seconds per second of ``count`` streams, and the slowest step (seconds).
+
+    They continue a single one, of which each has a copy.
+    """
+    from sortformer import Diarizer, Session
 
     diarizer = Diarizer.load(options.model, options.device)
     preset = options.preset or list(diarizer.presets)[-1]
-    pool = diarizer.pool(preset)
-    sessions = [pool.open() for _ in range(int(count))]
-    waves = [_meeting(FULL_S + options.seconds, shift=index) for index in range(len(sessions))]
+    pool, full = diarizer.pool(preset), diarizer.stream(preset)
+    full.push(_meeting(FULL_S))
+    snapshot = full.snapshot()
+    sessions = [Session.restore(diarizer.model, snapshot) for _ in range(int(count))]
+    waves = [_meeting(options.seconds, shift=index) for index in range(len(sessions))]
     chunk = round(diarizer.presets[preset].chunk_frames * 0.08 * RATE)
-    spent = []
-    begun, used = 0.0, 0.0
+    spent, begun, used = [], time.perf_counter(), time.process_time()
     for start in range(0, len(waves[0]) - chunk + 1, chunk):
-        if not begun and start >= FULL_S * RATE:
-            spent, begun, used = [], time.perf_counter(), time.process_time()
         step = time.perf_counter()
         pool.push({session: wave[start : start + chunk] for session, wave in zip(sessions, waves, strict=True)})
         spent.append(time.perf_counter() - step)
