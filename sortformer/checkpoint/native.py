@@ -29,6 +29,8 @@ EMBEDDED_NAME = "embedded"
 
 FORMAT = "sortformer/1"
 
+_DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
@@ -49,20 +51,29 @@ def save(
 ) -> None:
     """Write a model and its config, each file atomically.
 
-    ``dtype`` float16 halves the file; ``licence`` is that of the weights.
+    ``dtype`` (float16, bfloat16, float32 or float64) is that of the file; ``licence`` is that of the weights.
 
     Raises:
-        InputError: if ``model`` is not a ``Sortformer``, or ``postprocess`` not a ``PostprocessConfig``.
+        InputError: if an argument is of another kind, or a weight is not finite in ``dtype``: what is written can be
+            read.
         OSError: if a file cannot be written.
     """
     check_model(model, training=True)
     postprocess = None if postprocess is None else as_postprocess(postprocess)
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    if dtype not in _DTYPES:
+        raise InputError(f"weights are saved as float16, bfloat16, float32 or float64 of torch, got dtype={dtype!r}")
+    if not isinstance(licence, str | None):
+        raise InputError(f"the licence of weights must be a str, got {licence!r}")
     weights = {
         name: (tensor.to(dtype) if tensor.is_floating_point() else tensor).contiguous()
         for name, tensor in model.state_dict().items()
     }
+    for name, tensor in weights.items():
+        if not bool(torch.isfinite(tensor).all()):
+            kind = str(dtype).removeprefix("torch.")
+            raise InputError(f"the weights in {name} are not finite in {kind}: save a wider dtype, or an earlier state")
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     config = json.dumps(described(model.config, postprocess, licence), indent=2)
     with drafted(folder / "model.safetensors") as draft:
         draft.write_bytes(save_weights(weights))  # safetensors' own writer makes files that only the owner can read

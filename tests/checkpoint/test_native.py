@@ -36,6 +36,31 @@ def test_what_is_no_postprocessing_is_not_saved(tmp_path: Path):
     assert not (tmp_path / "model").exists()
 
 
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"dtype": torch.int8}, "weights are saved as float16, .*, got dtype=torch.int8"),
+        ({"dtype": "float16"}, "got dtype='float16'"),
+        ({"licence": 3}, "the licence of weights must be a str, got 3"),
+    ],
+)
+def test_what_could_not_be_read_is_not_saved(wrong, why, tmp_path):
+    with pytest.raises(InputError, match=why):
+        checkpoint.save(tmp_path / "model", small_model(small_config()), **wrong)
+    assert not (tmp_path / "model").exists()
+
+
+def test_weights_that_overflow_are_not_saved(saved):
+    before, model = (saved / "model.safetensors").read_bytes(), small_model(small_config())
+    with torch.no_grad():
+        model.head.out.bias.fill_(1e6)
+    with pytest.raises(InputError, match=r"the weights in head\.out\.bias are not finite in float16"):
+        checkpoint.save(saved, model, dtype=torch.float16)
+    assert (saved / "model.safetensors").read_bytes() == before
+    checkpoint.save(saved, model)
+    checkpoint.load(saved)
+
+
 def change_config(folder: Path, **values: object) -> None:
     path = folder / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | values))
