@@ -3,8 +3,9 @@
     pip install torch==2.13.0 soundfile soxr && pip install senko==0.2.2    # in an environment of its own
     python senko_peer.py OUT RECORDING ...
 
-OUT gets an RTTM for each recording. On the CPU and with senko's own defaults: silero finds speech, CAM++ embeds it, and
-the embeddings are clustered. As PEER of recipes/default_model/run.sh it is scored on the sets of that recipe.
+OUT gets an RTTM for each recording, named like it. On the CPU and with senko's own defaults: silero finds speech, CAM++
+embeds it, and the embeddings are clustered. To score it, give a recipe (default_model, other_languages)
+PEER="/path/to/its/environment/bin/python ../benchmark/senko_peer.py".
 """
 
 import sys
@@ -24,9 +25,9 @@ def main(out: Path, recordings: list[Path]) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for recording in recordings:
             samples, rate = soundfile.read(recording, dtype="float32", always_2d=True)
-            wave = Path(scratch, "recording.wav")  # senko reads 16 kHz, mono, 16 bits
-            soundfile.write(wave, soxr.resample(samples.mean(axis=1), rate, RATE), RATE, subtype="PCM_16")
-            found = diarizer.diarize(str(wave), generate_colors=False)  # None without speech
+            prepared = Path(scratch, "recording.wav")  # senko reads 16 kHz, mono, 16 bits
+            soundfile.write(prepared, soxr.resample(samples.mean(axis=1), rate, RATE), RATE, subtype="PCM_16")
+            found = diarizer.diarize(str(prepared), generate_colors=False)  # None without speech
             lines = [
                 f"SPEAKER {recording.stem} 1 {turn['start']:.3f} {turn['end'] - turn['start']:.3f} "
                 f"<NA> <NA> {turn['speaker']} <NA> <NA>\n"

@@ -30,7 +30,7 @@ VOICES = (
 """Corpus, name in it, gender, package and files of each voice; why these genders: README.md."""
 SHORTEST_S, LONGEST_S = 1.2, 20.0
 MOST_S = 420.0
-HEADER_BYTES = 4096
+SMALLEST_BYTES = 4096
 SEED = 1
 
 
@@ -43,7 +43,7 @@ def utterances(packages: Path) -> Iterator[Utterance]:
     for corpus, name, gender, package, pattern in VOICES:
         found = sorted((packages / package).glob(pattern), key=str)
         # The pauses of the prompts are files, too, two Dutch ones hold no samples, and some descriptions are copies.
-        spoken = [path for path in found if path.parent.name != "silence" and path.stat().st_size > HEADER_BYTES]
+        spoken = [path for path in found if path.parent.name != "silence" and path.stat().st_size > SMALLEST_BYTES]
         files = list({path.read_bytes(): path for path in spoken}.values())
         if not files:
             raise InputError(f"{packages} has no {package}/{pattern}: unpack {package} there, or let run.sh do so")

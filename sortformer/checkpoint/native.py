@@ -54,8 +54,8 @@ def save(
     ``dtype`` (float16, bfloat16, float32 or float64) is that of the file; ``licence`` is that of the weights.
 
     Raises:
-        InputError: if an argument is of another kind, or a weight is not finite in ``dtype``: what is written can be
-            read.
+        InputError: if an argument is of another kind, or a weight is not finite in ``dtype``, or in the float32 of a
+            loaded model, so that every file written can be loaded.
         OSError: if a file cannot be written.
     """
     check_model(model, training=True)
@@ -69,9 +69,9 @@ def save(
         for name, tensor in model.state_dict().items()
     }
     for name, tensor in weights.items():
-        if not bool(torch.isfinite(tensor).all()):
+        if not bool(torch.isfinite(tensor.float()).all()):
             kind = str(dtype).removeprefix("torch.")
-            raise InputError(f"the weights in {name} are not finite in {kind}: save a wider dtype, or an earlier state")
+            raise InputError(f"the weights in {name} diverged, or are too large for {kind}: they are not finite")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     config = json.dumps(described(model.config, postprocess, licence), indent=2)

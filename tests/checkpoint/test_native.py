@@ -50,13 +50,22 @@ def test_what_could_not_be_read_is_not_saved(wrong, why, tmp_path):
     assert not (tmp_path / "model").exists()
 
 
-def test_weights_that_overflow_are_not_saved(saved):
-    before, model = (saved / "model.safetensors").read_bytes(), small_model(small_config())
+@pytest.mark.parametrize(
+    ("value", "dtype"), [(1e6, torch.float16), (1e39, torch.float64), (float("nan"), torch.float32)]
+)
+def test_weights_that_would_not_be_finite_are_not_saved(value, dtype, saved):
+    before, model = (saved / "model.safetensors").read_bytes(), small_model(small_config()).double()
+    with torch.no_grad():
+        model.head.out.bias.fill_(value)
+    with pytest.raises(InputError, match=r"the weights in head\.out\.bias diverged, or are too large for float"):
+        checkpoint.save(saved, model, dtype=dtype)
+    assert (saved / "model.safetensors").read_bytes() == before
+
+
+def test_weights_that_overflow_in_float16_are_saved_as_float32(saved):
+    model = small_model(small_config())
     with torch.no_grad():
         model.head.out.bias.fill_(1e6)
-    with pytest.raises(InputError, match=r"the weights in head\.out\.bias are not finite in float16"):
-        checkpoint.save(saved, model, dtype=torch.float16)
-    assert (saved / "model.safetensors").read_bytes() == before
     checkpoint.save(saved, model)
     checkpoint.load(saved)
 
