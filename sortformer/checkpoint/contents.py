@@ -15,7 +15,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.errors import InputError
 from sortformer.model import Sortformer
 
-__all__ = ["Checkpoint", "blank", "build"]
+__all__ = ["Checkpoint", "blank", "build", "not_finite"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +44,7 @@ def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table:
         weights = table.to_ours(path, weights, needed)
     # Copies: tensors read from a safetensors file are mapped to it, and another process may overwrite it.
     weights = {name: tensor.to(needed[name].dtype, copy=True).contiguous() for name, tensor in weights.items()}
-    broken = [name for name, tensor in weights.items() if not bool(torch.isfinite(tensor).all())]
-    if broken:
+    if broken := not_finite(weights):
         raise InputError(
             f"{path} holds weights that are not finite ({broken[0]}): it is damaged, or its training diverged"
         )
@@ -53,6 +52,11 @@ def build(path: Path, config: ModelConfig, weights: Mapping[str, Tensor], table:
     # Assigned, not copied: otherwise the largest of these models would take its half a gigabyte twice.
     model.load_state_dict(weights, assign=True)
     return model.eval()
+
+
+def not_finite(weights: Mapping[str, Tensor]) -> list[str]:
+    """Return the names of the tensors with a value that is not finite in float32, as which models are loaded."""
+    return [name for name, tensor in weights.items() if not bool(torch.isfinite(tensor.float()).all())]
 
 
 _NUMBERS = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32, torch.int64)

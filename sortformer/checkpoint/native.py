@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from safetensors.torch import save as save_weights
 
-from sortformer.checkpoint.contents import Checkpoint, build
+from sortformer.checkpoint.contents import Checkpoint, build, not_finite
 from sortformer.checkpoint.files import read_weights
 from sortformer.config.model import ModelConfig
 from sortformer.config.postprocess import PostprocessConfig
@@ -68,10 +68,9 @@ def save(
         name: (tensor.to(dtype) if tensor.is_floating_point() else tensor).contiguous()
         for name, tensor in model.state_dict().items()
     }
-    for name, tensor in weights.items():
-        if not bool(torch.isfinite(tensor.float()).all()):
-            kind = str(dtype).removeprefix("torch.")
-            raise InputError(f"the weights in {name} diverged, or are too large for {kind}: they are not finite")
+    if broken := not_finite(weights):
+        kind = str(dtype).removeprefix("torch.")
+        raise InputError(f"the weights in {broken[0]} diverged, or are too large for {kind}: they are not finite")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     config = json.dumps(described(model.config, postprocess, licence), indent=2)
