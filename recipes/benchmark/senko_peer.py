@@ -10,31 +10,25 @@ PEER="/path/to/its/environment/bin/python ../benchmark/senko_peer.py".
 
 import sys
 import tempfile
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import numpy as np
 import senko
 import soundfile
-import soxr
-
-RATE = 16000
+from peer import RATE, write_rttms
 
 
-def main(out: Path, recordings: list[Path]) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    diarizer = senko.Diarizer(device="cpu", warmup=False)
-    with tempfile.TemporaryDirectory() as scratch:
-        for recording in recordings:
-            samples, rate = soundfile.read(recording, dtype="float32", always_2d=True)
-            prepared = Path(scratch, "recording.wav")  # senko reads 16 kHz, mono, 16 bits
-            soundfile.write(prepared, soxr.resample(samples.mean(axis=1), rate, RATE), RATE, subtype="PCM_16")
-            found = diarizer.diarize(str(prepared), generate_colors=False)  # None without speech
-            lines = [  # by hand: this toolkit is not in senko's environment
-                f"SPEAKER {recording.stem} 1 {turn['start']:.3f} {turn['end'] - turn['start']:.3f} "
-                f"<NA> <NA> {turn['speaker']} <NA> <NA>\n"
-                for turn in (found["merged_segments"] if found else [])
-            ]
-            (out / f"{recording.stem}.rttm").write_text("".join(lines), encoding="utf-8")
+def diarized(samples: np.ndarray, diarizer: senko.Diarizer) -> Iterator[tuple[float, float, str]]:
+    with tempfile.TemporaryDirectory() as folder:
+        prepared = Path(folder, "recording.wav")  # senko reads 16 kHz, mono, 16 bits
+        soundfile.write(prepared, samples, RATE, subtype="PCM_16")
+        found = diarizer.diarize(str(prepared), generate_colors=False)  # None without speech
+    for turn in found["merged_segments"] if found else []:
+        yield turn["start"], turn["end"], turn["speaker"]
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])
+    out, *recordings = map(Path, sys.argv[1:])
+    write_rttms(out, recordings, partial(diarized, diarizer=senko.Diarizer(device="cpu", warmup=False)))
