@@ -148,7 +148,10 @@ def diarize(
                 postprocess=settings,
                 progress=progress,
             )
-            return replace(result, uri=composed(recording.name)).shift(recording.offset_s)
+            assert result.origin is not None
+            asked = {**result.origin.settings, "channel": channel}  # of a window, only that channel was handed over
+            origin = replace(result.origin, settings=asked)
+            return replace(result, uri=composed(recording.name), origin=origin).shift(recording.offset_s)
 
         return job
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
 
 
@@ -70,6 +71,14 @@ def test_start_and_end_are_a_window(
     window, excerpt = (cli("diarize", *given, "--model", model, "-f", "json") for given in ((manifest,), (wav, *times)))
     assert excerpt.code == 0
     assert excerpt == window
+
+
+def test_the_settings_of_a_window_have_its_channel(cli: Cli, model: Path, make: Callable[..., Path]):
+    call = make("call.wav", chirp(2.0, 16_000, channels=2))
+    options = ("--channel", 2, "--model", model, "-f", "json")
+    whole, window = (json.loads(cli("diarize", call, *options, *times).out) for times in ((), ("--start", 0.5)))
+    assert window["settings"] == whole["settings"]
+    assert window["settings"]["channel"] == 2
 
 
 @pytest.mark.parametrize(
