@@ -16,8 +16,7 @@ from sortformer.evaluate.errors import check_free, write_errors
 from sortformer.evaluate.report import Report, Row
 from sortformer.evaluate.sides import truth_in
 from sortformer.formats import rttm
-from sortformer.formats.gather import turns_in
-from sortformer.formats.names import without_white_space
+from sortformer.formats.gather import own_name, turns_in
 from sortformer.formats.source import decoded
 from sortformer.metrics.compared import compared
 from sortformer.metrics.der import jer, speaker_counts
@@ -77,7 +76,7 @@ def score(
         if not side and any(truth.turns.values()):
             silent = listed(sorted(truth.turns))
             warn(f"{path} has no turns: it counts as silence in {silent}", stacklevel=2)
-    names = truth.turns or sides[0] or {without_white_space(Path(reference).stem): ()}
+    names = truth.turns or sides[0] or {own_name(Path(reference)): ()}
     references = truth.turns or dict.fromkeys(names, ())
     references, *sides = _listed_in(truth.uem, references, *(side or dict.fromkeys(names, ()) for side in sides))
     for path, side in zip(paths, sides, strict=True):

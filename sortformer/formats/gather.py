@@ -20,6 +20,7 @@ __all__ = [
     "holds_turns",
     "is_rttm",
     "name_in",
+    "own_name",
     "results_in",
     "turns_in",
     "uem_in",
@@ -49,12 +50,12 @@ def turns_in(path: Path) -> dict[str, tuple[Turn, ...]]:
 
 def results_in(path: Path) -> dict[str, Turns]:
     """Return what is known by recording id: as for turns, but JSON of ``Diarization.to_json`` and TextGrids whole."""
-    return _gather(path, TURN_SUFFIXES, lambda file: _results(file) or {_own_name(file): ()})
+    return _gather(path, TURN_SUFFIXES, lambda file: _results(file) or {own_name(file): ()})
 
 
 def name_in(file: Path, uri: str) -> str:
     """Return the name of a recording in a file: that of the file if the id is the same, but for white space."""
-    return _stem(file) if _own_name(file) == uri else uri
+    return _stem(file) if own_name(file) == uri else uri
 
 
 def holds_turns(path: Path) -> bool:
@@ -82,7 +83,8 @@ def _suffix(file: Path) -> str:
     return next((suffix for suffix in (_SEGLST, _LABELS) if name.endswith(suffix)), file.suffix.lower())
 
 
-def _own_name(file: Path) -> str:
+def own_name(file: Path) -> str:
+    """Return the id of the recording with the name of a file of turns, whose suffix may be a compound one."""
     return without_white_space(_stem(file))
 
 
@@ -92,7 +94,7 @@ def _stem(file: Path) -> str:
 
 def _by_file_name(read: Callable[[Path], Turns]) -> Callable[[Path], dict[str, Turns]]:
     """Return a reader of a format that does not contain the id of the recording."""
-    return lambda file: {_own_name(file): read(file)}
+    return lambda file: {own_name(file): read(file)}
 
 
 def _json(file: Path) -> Mapping[str, Turns]:

@@ -112,6 +112,15 @@ def test_a_single_empty_file_is_silence_for_the_other_side(tmp_path, folders):
     assert score(tmp_path / "silence.rttm", tmp_path / "silence.rttm").der.rate == 0
 
 
+@pytest.mark.parametrize("extension", ["rttm", "stm", "seglst.json", "labels.txt"])
+def test_silence_on_both_sides_is_of_the_recording_with_the_name_of_the_file(tmp_path, extension):
+    silent = tmp_path / f"my talk.{extension}"
+    silent.write_text("[]" if extension == "seglst.json" else "")
+    uem.write(tmp_path / "talk.uem", {"my_talk": [(0, 10)]})
+    report = score(silent, silent, uem=tmp_path / "talk.uem")
+    assert [(row.uri, row.der.rate) for row in report.rows] == [("my_talk", 0)]
+
+
 def test_a_pipe_through_which_no_turn_comes_is_no_silence(tmp_path, folders):
     os.mkfifo(tmp_path / "pipe")
     for sides in ((folders[0], tmp_path / "pipe"), (tmp_path / "pipe", folders[1])):
