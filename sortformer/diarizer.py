@@ -236,7 +236,8 @@ class Diarizer:
         with warned() as faults:
             way = replace(way, clips={name: (read_clip(name, *clip), None) for name, clip in given.items()})
             way = replace(way, voices=way.enrolled(stacklevel=3) if compares else None)
-        return Enrolled(dict(clips), way, [without_folder(each, *map(name_of, clips.values())) for each in faults])
+        faults = [without_folder(each, *map(name_of, clips.values())) for each in faults]
+        return Enrolled(dict(clips), way.clips, way.voices, way.depends, faults)
 
     def probabilities(
         self,

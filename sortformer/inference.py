@@ -21,6 +21,7 @@ from sortformer.errors import InputError
 from sortformer.estimates import Probabilities
 from sortformer.heard import Heard
 from sortformer.model import Sortformer
+from sortformer.model.identity import identity
 from sortformer.offline import at_once, clip_voice, in_windows, probabilities, read_ahead, too_long, too_long_for
 from sortformer.speaker_count import first_heard
 from sortformer.streaming import Session, stream_probabilities
@@ -109,10 +110,10 @@ class Inference:
         return self.most == len(self.clips)
 
     @property
-    def _depends(self) -> tuple[object, ...] | None:
+    def depends(self) -> tuple[object, ...] | None:
         """What the voices of clips depend on; None where streams hear the clips."""
         clustering = self.settings.clustering if self.compares else None
-        return clustering and (self.model, clustering.threshold, self.exit_confidence)
+        return clustering and (identity(self.model, self.model.config), clustering.threshold, self.exit_confidence)
 
     def enrolled(self, stacklevel: int, before_each: Callable[[], None] = lambda: None) -> dict[str, np.ndarray]:
         """Return the mean direction (D,) of the voice of each clip; the settings must cluster.
@@ -195,15 +196,26 @@ class Inference:
 class Enrolled(Mapping[str, AudioSource]):
     """Clips of known speakers by name, read once for many recordings; read-only.
 
+    It does not hold the model, so that another process, which loads its own, can be sent it.
+
     Attributes:
         given: the clips, as they were given.
-        way: that they are for, with their samples, and their voices if it compares these.
+        clips: their samples, as an ``Inference`` has them.
+        voices: theirs, if recordings are compared with them.
+        depends: what the voices depend on.
         faults: the warnings about them, without the folders of files.
     """
 
     given: Mapping[str, AudioSource]
-    way: Inference
+    clips: Mapping[str, tuple[AudioSource, int | None]]
+    voices: Mapping[str, np.ndarray] | None
+    depends: tuple[object, ...] | None
     faults: Sequence[str]
+
+    __eq__ = object.__eq__  # a mapping's would compare the clips, which may be arrays
+
+    def __repr__(self) -> str:
+        return f"Enrolled(names={list(self.given)})"
 
     def __getitem__(self, name: str) -> AudioSource:
         return self.given[name]
@@ -220,9 +232,9 @@ class Enrolled(Mapping[str, AudioSource]):
         Raises:
             InputError: when it would find other voices in them.
         """
-        if way._depends != self.way._depends:
+        if way.depends != self.depends:
             raise InputError(
                 "the clips were enrolled for another model, preset, clustering or exit_confidence than those of this "
                 "call: enroll them with its own"
             )
-        return replace(way, clips=self.way.clips, voices=self.way.voices)
+        return replace(way, clips=self.clips, voices=self.voices)

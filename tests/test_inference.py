@@ -1,6 +1,7 @@
 """A recording whole or as a stream: by its preset, its length and what the model can do."""
 
 import copy
+import pickle
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -167,7 +168,7 @@ def test_enrolled_clips_are_refused_where_they_have_other_voices(by_voice: Diari
     own = by_voice.postprocess
     assert by_voice(wav, enroll=known, postprocess=replace(own, onset=0.6), max_speakers=12).speakers == ("chair",)
     calls = (
-        partial(replace(by_voice, model=copy.deepcopy(by_voice.model)), enroll=known),
+        partial(replace(by_voice, model=copy.deepcopy(by_voice.model).bfloat16()), enroll=known),
         partial(replace(by_voice, exit_confidence=0.9), enroll=known),
         partial(by_voice, enroll=known, postprocess=replace(own, clustering=ClusteringConfig(0.5))),
         partial(by_voice, enroll=known, postprocess=replace(own, clustering=None)),
@@ -177,6 +178,16 @@ def test_enrolled_clips_are_refused_where_they_have_other_voices(by_voice: Diari
     for call in calls:
         with pytest.raises(InputError, match="the clips were enrolled for another model, preset, clustering or exit_"):
             call(wav)
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_enrolled_clips_can_be_copied_and_sent_to_another_process(by_voice: Diarizer, wav: Path, copied):
+    known = by_voice.enrolled({"chair": chirp(2.0, 16_000)})
+    expected, other = by_voice(wav, enroll=known), copied(known)
+    assert by_voice(wav, enroll=other) == copied(by_voice)(wav, enroll=known) == expected
+    assert b"sortformer.model" not in pickle.dumps(known)
+    assert other != known == known
+    assert repr(other) == "Enrolled(names=['chair'])"
 
 
 @pytest.mark.parametrize("clustering", [ClusteringConfig(0.5), None])
