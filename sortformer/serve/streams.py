@@ -41,10 +41,15 @@ class Streams:
     def __init__(self, diarizer: Diarizer, most: int) -> None:
         self.diarizer = diarizer
         self.most = most
-        self.open = 0
+        self._tasks = set[asyncio.Task[Any]]()
         self._batches: dict[StreamConfig, Batch] = {}
         self._stopping = asyncio.Event()
         self._until = math.inf
+
+    @property
+    def open(self) -> int:
+        """Number of open streams."""
+        return len(self._tasks)
 
     async def answer(self, websocket: WebSocket) -> None:
         """Serve one client until its stream ends or it disconnects."""
@@ -55,11 +60,15 @@ class Streams:
         if self.open >= self.most:
             await refuse(websocket, _LATER, f"all {counted(self.most, 'stream')} are in use: try again later")
             return
-        self.open += 1
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
         try:
             await self._hear(websocket)
         except WebSocketDisconnect:
             pass
+        except asyncio.CancelledError:
+            await refuse(websocket, _LATER, STOPPING)
         except SortformerError as error:
             await refuse(websocket, WRONG, str(error))
         except Exception:
@@ -68,12 +77,17 @@ class Streams:
             )
             raise
         finally:
-            self.open -= 1
+            self._tasks.discard(task)
 
     def stop(self) -> None:
         """End all streams as if by their clients, after processing what they have sent, for a few seconds at most."""
         self._until = asyncio.get_running_loop().time() + _PATIENCE_S
         self._stopping.set()
+
+    def cancel(self) -> None:
+        """End all streams without their results."""
+        for task in self._tasks:
+            task.cancel()
 
     async def _hear(self, websocket: WebSocket) -> None:
         asked = given_once(websocket.query_params.multi_items())

@@ -2,16 +2,18 @@
 
 import asyncio
 import json
+import threading
 from itertools import chain, repeat
 from typing import Any
 
 import pytest
 
-from sortformer.serve import application, streams
+from sortformer.serve import app, application, streams
 from sortformer.serve.refusals import STOPPING
+from sortformer.streaming import Session, Update
 from tests.processes import eventually
 from tests.serve.running import message, running
-from tests.serve.streamed import DIARIZER, MOST, WAVES, enrolling, expected
+from tests.serve.streamed import DIARIZER, MOST, WAVES, enrolling, expected, refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
 
@@ -52,6 +54,25 @@ def test_a_server_that_is_stopped_does_not_wait_for_who_sends_faster_than_it_wor
     asyncio.run(talk())
     assert json.loads(said[-2]["text"])["type"] == "done"
     assert said[-1]["code"] == 1001
+
+
+def test_a_stream_that_cannot_end_in_time_is_told_so(monkeypatch: pytest.MonkeyPatch, capfd):
+    go = threading.Event()
+    flush = Session.flush
+
+    def slow(session: Session) -> Update:
+        assert go.wait(60)
+        return flush(session)
+
+    monkeypatch.setattr(app, "_GRACE_S", 0.2)
+    monkeypatch.setattr(Session, "flush", slow)
+    with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as server, server.stream() as stream:
+        stream.send(bytes(3_200))
+        eventually(lambda: server.state()["streams"] == 1)
+        server.serving.should_exit = True
+        assert refused(stream) == (STOPPING, 1013)
+        go.set()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_server_that_is_stopped_enrolls_nobody_by_a_part_of_a_clip():
