@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from fastapi import WebSocket, WebSocketDisconnect
 
@@ -42,7 +43,8 @@ class Streams:
         self.diarizer = diarizer
         self.most = most
         self._tasks = set[asyncio.Task[Any]]()
-        self._batches: dict[StreamConfig, Batch] = {}
+        # Each only while it has streams: it has threads, and clients may ask for more than a hundred configurations.
+        self._batches = WeakValueDictionary[StreamConfig, Batch]()
         self._stopping = asyncio.Event()
         self._until = math.inf
 

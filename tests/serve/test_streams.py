@@ -1,6 +1,7 @@
 """A stream over a WebSocket gives the same result as a session, for any cut and beside any other clients."""
 
 import contextlib
+import itertools
 import json
 import math
 import re
@@ -85,8 +86,9 @@ def test_two_clients_at_once_get_what_they_would_get_alone(server: Running, pres
 def test_streams_that_ask_for_the_same_make_their_steps_together(server: Running, monkeypatch: pytest.MonkeyPatch):
     pools, push = list[SessionPool](), SessionPool.push
     monkeypatch.setattr(SessionPool, "push", lambda pool, blocks: (pools.append(pool), push(pool, blocks))[1])
-    for options in ({"preset": "1s"}, {"uri": "talk"}, {"preset": "0.3s"}):
-        with server.stream(**options) as stream:
+    with contextlib.ExitStack() as at_once:
+        asked = ({"preset": "1s"}, {"uri": "talk"}, {"preset": "0.3s"})
+        for stream in [at_once.enter_context(server.stream(**options)) for options in asked]:
             sent(stream, message(WAVES[0][:40_000]), 40_000)
     alike, config = pools.count(pools[0]), DIARIZER.pool("1s").config
     assert [pool.config == config for pool in pools] == [True] * alike + [False] * (len(pools) - alike)
@@ -187,6 +189,17 @@ def test_a_result_says_what_its_own_client_has_asked_for(server: Running):
     for most in (9, 8):  # more than three are not told apart: both streams advance in one batch
         with server.stream(preset="1s", max_speakers=most) as stream:
             assert sent(stream, b"", 1)[-1]["result"]["settings"]["max_speakers"] == most
+
+
+def test_streams_that_have_ended_leave_no_threads(server: Running):
+    def pooled() -> int:
+        return sum("ThreadPoolExecutor" in thread.name for thread in threading.enumerate())
+
+    before = pooled()
+    for preset, most in itertools.product(("1s", "0.3s"), (1, 2)):
+        with server.stream(preset=preset, max_speakers=most) as stream:
+            sent(stream, message(WAVES[0][:40_000]), 40_000)
+    eventually(lambda: pooled() <= before)
 
 
 def test_silence_has_no_turns(server: Running):
