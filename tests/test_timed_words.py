@@ -11,6 +11,8 @@ import pytest
 from sortformer import Diarization, InputError, Turn, assign_speakers
 from sortformer.formats import subtitles
 
+pytestmark = pytest.mark.filterwarnings("error")  # what is right is not warned of
+
 
 def test_segments_of_whisperx_are_taken_apart():
     recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)
@@ -51,6 +53,12 @@ def test_a_word_without_text_is_joined_to_none():
     pieces = [{"word": text, "start": 0.0, "end": 1.0} for text in ("5", "")]
     said = assign_speakers([{"start": 0.0, "end": 1.0, "text": "5", "words": pieces}], Diarization((), 1))
     assert [word.text for word in said] == ["5", ""]
+
+
+@pytest.mark.parametrize("words", [["...", " Hello"], ["\u0301", "Hello"], [" Hello", ""]])
+def test_punctuation_with_no_word_before_it_and_no_text_at_all_are_words(words):
+    timed = [(at, at + 1, word) for at, word in enumerate(words)]
+    assert [word.text for word in assign_speakers(timed, Diarization((), 2))] == words
 
 
 def test_a_word_of_joined_digits_lasts_from_the_first_to_the_last_that_has_times():
@@ -356,6 +364,19 @@ def test_a_word_that_runs_backwards_costs_no_other_one():
         InputError, match=r"'as if they were durations' needs start <= end in seconds, got 1\.0 to 0\.4"
     ):
         assign_speakers(words, recording)
+
+
+@pytest.mark.parametrize("span", [(0.0, np.nan), (0.0, np.inf), (1e300, 1e300), (-1e300, 1.0)])
+def test_a_time_that_is_none_is_refused_even_among_many_that_are(span):
+    words = [(index, index + 0.4, "yes") for index in range(20)]
+    with pytest.raises(InputError, match="'no' needs start <= end in seconds"):
+        assign_speakers([*words, (*span, "no")], Diarization((), 20))
+
+
+def test_long_segments_in_whole_seconds_are_in_seconds_late_in_a_recording_too():
+    segments = [(start, start + 25, "as many words as are said in such a time") for start in (3600, 3625, 3650)]
+    said = assign_speakers(segments, Diarization((Turn(3600, 3700, "ada"),), 3700))
+    assert [word[:2] for word in said] == [(3600, 3625), (3625, 3650), (3650, 3675)]
 
 
 def test_half_a_character_costs_no_other_word():

@@ -23,7 +23,7 @@ def ticks(start: float, end: float) -> set[int]:
     return set(range(round(start * TICKS), round(end * TICKS)))
 
 
-@pytest.mark.filterwarnings("ignore:words begin after the end")
+@pytest.mark.filterwarnings("ignore::sortformer.SortformerWarning")
 @given(diarizations(), st.lists(times, max_size=5))
 def test_a_word_is_of_who_shares_most_time_with_it_else_of_the_nearest(recording, words):
     said = assign_speakers(words, recording)
@@ -233,6 +233,7 @@ def test_words_of_our_json_follow_corrected_turns_and_other_labels():
         assert [word.speaker for word in assign_speakers(document, result)] == [turns[0].speaker, turns[-1].speaker]
 
 
+@pytest.mark.filterwarnings("error")
 def test_words_outside_of_what_is_asked_for_are_left_out_and_the_others_keep_their_speakers():
     recording = Diarization((Turn(0, 4, "ann"), Turn(4, 6, "bob"), Turn(8, 9, "ann")), 9.0)
     said = [(1, 2, "one"), (3.6, 3.9, "two"), (4.5, 5, "three"), (7.1, 7.4, "four"), (8, 8.5, "five"), (20, 21, "six")]
