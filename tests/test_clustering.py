@@ -244,8 +244,8 @@ def test_a_word_in_a_long_talk_is_no_speaker_either():
 
 
 def test_silence_is_no_voice():
-    who, emb = conversation(7, 2)
-    pause = np.tile(np.linalg.svd(emb)[2][-1], (60, 1))  # unlike either voice
+    who, emb = conversation(7, 2, noise=0.3)
+    pause = np.tile(np.linalg.svd(emb)[2][-1], (60, 1))  # unlike either voice, which differ in themselves
     probs = np.concatenate([slots_at_random(7, len(who)), np.zeros((60, 3), np.float32)])
     assert by_voice(probs, np.concatenate([emb, pause]), CONFIG).shape[1] == 2
 

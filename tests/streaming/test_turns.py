@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sortformer.config.confidence import ConfidenceConfig
@@ -128,9 +128,10 @@ def test_whoever_waited_for_a_freed_slot_is_named():
 
 
 @given(probs=talks(), config=configs, frame=st.integers(0, 60))
+@example(probs=LATE_AND_EARLY, config=PADDED, frame=8)  # when nobody has a name yet
 @settings(max_examples=60)
 def test_a_slot_that_is_freed_unheard_changes_nobodys_name(probs, config, frame):
-    probs = np.concatenate([probs, np.zeros((60, 1))], axis=1)
+    probs = np.concatenate([probs, np.zeros((len(probs), 1))], axis=1)
     state, early = add_frames(config, start_turns(probs.shape[1]), probs[:frame], 8)
     state, closed = free_slot(config, state, probs.shape[1] - 1, 8)
     state, late = add_frames(config, state, probs[frame:], 8)
@@ -143,6 +144,7 @@ def test_a_freed_slot_is_named_after_those_that_surely_spoke_before_it():
     probs = np.concatenate([_column((5, 6)), _column((5, 12)), _column((6, 12))], axis=1)
     state, early = add_frames(PADDED, start_turns(3), probs[:8], 8)
     assert [slot.name for slot in state.slots] == [None, None, None]
+    assert [slot.name for slot in free_slot(PADDED, state, 1, 8)[0].slots] == [None, None, None]
     state, closed = free_slot(PADDED, state, 2, 8)
     assert [(turn.start, turn.speaker) for turn in (*early, *closed)] == [(0.38, "speaker_1")]
     state, late = add_frames(PADDED, state, probs[8:], 8)
