@@ -55,6 +55,10 @@ def test_a_crop_says_what_the_whole_says_in_that_window(recording, one, other):
     assert cropped.duration == pytest.approx(len(window) / 100)
 
 
+def test_a_crop_has_other_frames_than_the_whole_and_does_not_have_those():
+    assert Diarization((), 2, origin=Origin(time_axis=TimeAxis(0.0, 0.08, 25))).crop(1, 2).origin is None
+
+
 @given(diarizations(), st.integers(0, CELLS), st.integers(0, CELLS))
 def test_a_window_is_shifted_back_into_its_recording(recording, one, other):
     start, end = sorted((one / 100, other / 100))
@@ -134,6 +138,8 @@ def test_of_an_rttm_file_about_several_recordings_one_is_named(tmp_path):
     assert Diarization.from_rttm(path, "b") == Diarization((Turn(1, 3, "bob"),), 3, "b")
     path.write_text("SPEAKER my_caf\u00e9 1 0 2 <NA> <NA> ada <NA> <NA>\n", encoding="utf-8")
     assert Diarization.from_rttm(path, "my cafe\u0301").duration == 2
+    path.write_text("")
+    assert Diarization.from_rttm(path, "b") == Diarization((), 0, "b")
     path.write_text("SPEAKER a 1 0 2 <NA> <NA> ada <NA> <NA>\nSPEAKER b 1 1 2 <NA> <NA> bob <NA> <NA>\n")
     with pytest.raises(InputError, match=r"calls\.rttm has turns of a, b: give one of them as uri"):
         Diarization.from_rttm(path)

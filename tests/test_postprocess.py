@@ -173,11 +173,12 @@ def test_silence_has_no_turns():
 
 
 def test_a_step_off_the_grid_and_broken_probabilities_are_refused():
-    with pytest.raises(InputError, match="multiple of 10 ms"):
-        turns(np.zeros((3, 2)), PostprocessConfig(), 0.0125)
+    for step_s in (0.0125, 0.079, 0.0):
+        with pytest.raises(InputError, match="multiple of 10 ms"):
+            turns(np.zeros((3, 2)), PostprocessConfig(), step_s)
     with pytest.raises(InputError, match="shape"):
         turns(np.zeros(3), PostprocessConfig(), STEP)
-    for wrong, why in ((np.nan, "NaN$"), (np.inf, "a sigmoid"), (1.5, "a sigmoid"), (-0.5, "a sigmoid")):
+    for wrong, why in ((np.nan, "NaN$"), (np.inf, "a sigmoid"), (1.01, "a sigmoid"), (-0.01, "a sigmoid")):
         with pytest.raises(InputError, match=why):
             turns(np.array([[0.5, wrong], [0.5, 0.5]]), PostprocessConfig(), STEP)
 

@@ -62,6 +62,8 @@ def test_more_are_looked_for_until_as_many_speak_as_are_asked_for():
     assert first_heard(iter([two, three]), config, STEP, 0) is two
     assert first_heard([two, one], config, STEP, 3) is two
     assert first_heard([one, two, one, two.copy()], config, STEP, 3) is two
+    nobody = np.zeros((20, 2))
+    assert first_heard([nobody, nobody.copy()], config, STEP, 1) is nobody
 
 
 def test_fewer_speakers_than_asked_for_warns():
@@ -83,6 +85,7 @@ def test_fewer_speakers_than_asked_for_warns():
         ({"max_speakers": True}, "max_speakers must be a whole number, 1 or more, got True"),
         ({"min_speakers": 2, "max_speakers": 1}, "above max_speakers"),
         ({"num_speakers": 1, "max_speakers": 1}, "not both"),
+        ({"num_speakers": 1, "min_speakers": 1}, "not both"),
     ],
 )
 def test_impossible_speaker_counts_are_refused(wanted, reason):
