@@ -48,6 +48,7 @@ def meetings(draw) -> np.ndarray:
     return np.concatenate([np.repeat((who, -1), (spoken, silent)) for who, spoken, silent in parts])
 
 
+@pytest.mark.filterwarnings("error")
 @given(who=meetings(), stored=st.sets(st.sampled_from(sorted(DIRECTIONS)), min_size=1))
 def test_who_is_stored_is_named_and_nobody_else(puppet: Puppet, who: np.ndarray, stored: set[str]):
     store = of(puppet, *sorted(stored))
@@ -132,11 +133,21 @@ def test_whoever_has_no_name_of_their_own_is_not_learned_and_that_is_said(puppet
         assert VoiceStore(puppet).learn(found, clip("ada", 50)).names == ()
 
 
+def test_a_name_that_no_clip_may_have_is_not_learned(puppet: Puppet):
+    with pytest.raises(InputError, match="the name ' Ada' begins or ends with white space"):
+        VoiceStore(puppet).learn(Diarization((Turn(0, 2, " Ada"),), 2.4), clip("ada"))
+
+
 def test_where_two_speak_nothing_is_learned(puppet: Puppet):
     turns = (Turn(0, 2, "Ada"), Turn(1, 3, "Bob"))
     store = VoiceStore(puppet).learn(Diarization(turns, 4.0), clip("ada", 50))
     assert store.names == ("Ada", "Bob")
     assert store.memory.label.bincount().tolist() == [12, 13]  # frames of which one speaker alone covers half or more
+
+
+def test_who_is_never_alone_keeps_the_label(puppet: Puppet):
+    found = Diarization((Turn(0, 2, "speaker_0"), Turn(0.8, 1.6, "speaker_1")), 2.4)
+    assert of(puppet, "ada").name(found, clip("ada")).speakers == ("ada", "speaker_1")
 
 
 def test_a_certainty_that_nobody_reaches_names_nobody(puppet: Puppet):
@@ -305,12 +316,14 @@ def test_a_result_tells_its_warnings_and_names_no_folder(diarizer: Diarizer, tmp
     assert empty.startswith("this store has no voices")
 
 
-def test_that_nobody_speaks_is_said(tmp_path: Path):
+def test_that_nobody_speaks_is_said(puppet: Puppet, tmp_path: Path):
     deaf = Diarizer.load(tiny_model(tmp_path / "deaf", speaking=0), device="cpu")
     with pytest.warns(SortformerWarning, match="^no speech found in the array$"):
         result = VoiceStore(deaf, names=()).diarize(chirp(2.0, RATE), sample_rate=RATE)
     assert result.turns == ()
     assert "no speech found in the array" in getattr(result.origin, "warnings", ())
+    with pytest.warns(SortformerWarning, match="^no speech found in the array$"):
+        assert of(puppet, "ada").diarize(np.full(30, -1)).turns == ()
 
 
 def test_finer_output_takes_the_memory_of_its_80_ms():
