@@ -40,6 +40,10 @@ def test_there_are_none_in_a_diarization_against_itself(reference, protocol):
     assert compared(reference, reference, protocol=protocol).errors == ()
 
 
+def test_rounding_is_no_error():
+    assert compared((Turn(0.3, 1, "a"),), (Turn(0.1 + 0.2, 1, "x"),)).errors == ()
+
+
 def test_they_say_what_is_wrong_and_touching_ones_are_one():
     reference = (Turn(0, 4, "Ada"), Turn(5, 8, "Bob"), Turn(6, 8, "Cleo"), Turn(10, 11, "Bob"))
     hypothesis = (Turn(0, 1, "x"), Turn(2, 4, "x"), Turn(4, 5, "z"), Turn(5, 7.5, "y"), Turn(10, 11, "x"))
