@@ -203,6 +203,7 @@ def test_every_encoding_with_its_mark_is_read(tmp_path: Path, encoding: str):
         ("2500", "1250", ": annotation 'a4' of 'Bob' needs 0 <= start < end in milliseconds, got '1250' and '1250'"),
         *(("2500", wrong, f", got '1250' and '{wrong}'; align it") for wrong in ("-1", "2e3", "1e999", "²", "9" * 20)),
         (' TIME_VALUE="2500"', "", ", got '1250' and ''; align it in ELAN"),
+        (' TIME_VALUE="0"', "", ", got '' and '1250'; align it in ELAN"),
         ('TIME_SLOT_REF2="ts4"', "", ", got '1250' and ''; align it in ELAN"),
     ],
 )
