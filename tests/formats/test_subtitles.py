@@ -168,6 +168,7 @@ def test_what_is_no_subtitle_is_said(text, message):
         ("understanding", 0.1, "Ada", "srt", 5),  # with the name, which players show
         ("understanding", 0.1, "Ada", "vtt", 6),
         ("understanding", 0.1, "A" * 255, "srt", 3),  # a line of text at least
+        ("a segment", 5.0, "Ada", "srt", 1),
     ],
 )
 def test_a_subtitle_can_be_read_in_its_time_and_lines(text, length_s, speaker, kind, at_most):
