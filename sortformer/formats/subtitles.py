@@ -111,8 +111,7 @@ def _line(line: str) -> str:
 
 def _stayed(before: list[str], lines: list[str]) -> int:
     """Return how many of the first lines were the last ones of the subtitle before."""
-    most = min(len(before), len(lines))
-    return next((count for count in range(most, 0, -1) if before[-count:] == lines[:count]), 0)
+    return next((count for count in range(len(lines), 0, -1) if before[-count:] == lines[:count]), 0)
 
 
 def _subtitles(text: str, source: str, first: int) -> list[tuple[float, float, list[str]]]:

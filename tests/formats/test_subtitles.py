@@ -112,15 +112,18 @@ def test_captions_that_roll_up_are_said_once_and_when_they_are():
         "WEBVTT\nKind: captions\n\n00:00:01.000 --> 00:00:03.500 align:start position:0%\n \n"
         "hello<00:00:01.480><c> every</c><00:00:02.000><c> one</c>\n\n"
         "00:00:03.500 --> 00:00:03.510 align:start position:0%\nhello every one\n \n\n"
-        "00:00:03.510 --> 00:00:05.000 align:start position:0%\nhello every one\nand<00:00:04.000><c> welcome</c>\n"
+        "00:00:03.510 --> 00:00:05.000 align:start position:0%\nhello every one\nand<00:00:04.000><c> welcome</c>\n\n"
+        "00:00:05.000 --> 00:00:05.010 align:start position:0%\nand welcome\n \n"
     )
-    assert subtitles.parse(captions) == [
-        (1.0, 1.48, "hello"),
-        (1.48, 2.0, "every"),
-        (2.0, 3.5, "one"),
-        (3.51, 4.0, "and"),
-        (4.0, 5.0, "welcome"),
-    ]
+    header, first, _, second, _ = captions.split("\n\n")
+    for text in (captions, "\n\n".join([header, first, second])):  # also without those that only last a moment
+        assert subtitles.parse(text) == [
+            (1.0, 1.48, "hello"),
+            (1.48, 2.0, "every"),
+            (2.0, 3.5, "one"),
+            (3.51, 4.0, "and"),
+            (4.0, 5.0, "welcome"),
+        ]
     untimed = re.sub(r"<[^>]*>", "", captions)  # as some converters write them
     assert subtitles.parse(untimed) == [(1.0, 3.5, "hello every one"), (3.51, 5.0, "and welcome")]
 
@@ -134,6 +137,12 @@ def test_what_is_said_twice_is_there_twice():
     assert [said for *_, said in subtitles.parse(once + repeated)] == ["so", "well", "yes", "yes"]
     chorus = subtitles.format([Word(0, 0, "yes", "Ada"), Word(0, 0, "yes", "Bob")], "vtt")
     assert [said for *_, said in subtitles.parse(chorus)] == ["yes", "yes"]
+    touching = "1\n0:00:01,0 --> 0:00:02,0\nyes\n\n2\n0:00:02,0 --> 0:00:03,0\nyes\n"
+    assert [said for *_, said in subtitles.parse(touching)] == ["yes", "yes"]
+
+
+def test_a_subtitle_of_no_length_is_read():
+    assert subtitles.parse("1\n0:00:01,0 --> 0:00:01,0\nyes\n") == [(1.0, 1.0, "yes")]
 
 
 def test_times_within_a_subtitle_that_are_not_its_own_make_no_part_longer_than_it():
