@@ -27,6 +27,17 @@ def test_one_bar_a_turn_inside_the_image(recording):
         assert float(bar.attrib["x"]) + float(bar.attrib["width"]) <= 800.51
 
 
+def test_bars_are_where_the_turns_are_beside_the_name_of_their_speaker():
+    recording = Diarization((Turn(0, 5, "Ada"), Turn(5, 7.5, "Bob")), 10)
+    names = {
+        text.text: float(text.attrib["y"]) for text in ElementTree.fromstring(svg.format(recording)).iter(f"{TAG}text")
+    }
+    for turn, bar in zip(recording, bars(recording), strict=True):
+        x, y, width, height = (float(bar.attrib[name]) for name in ("x", "y", "width", "height"))
+        assert (x, width) == (130 + 67 * turn.start, 67 * turn.duration)
+        assert y < names[turn.speaker] < y + height
+
+
 def test_each_speaker_has_a_row_and_a_colour():
     turns = tuple(Turn(at, at + 1, f"speaker_{at % 9}") for at in range(12))
     rows = {bar.attrib["y"]: bar.attrib["fill"] for bar in bars(Diarization(turns, 12))}
