@@ -124,7 +124,10 @@ def test_the_breakdown_adds_up(folders):
     assert report.by_overlap[0].false_alarm == pytest.approx(3)
     tables = as_text(report, breakdown=True).split("\n\n")
     assert [table.split()[0] for table in tables] == ["recording", "speakers", "at"]
-    assert tables[2].splitlines()[1].split() == ["0", "-", "0.00", "30.00", "0.00", "0.00"]
+    assert [line.split() for line in tables[2].splitlines()[1:]] == [
+        ["0", "-", "0.00", "30.00", "0.00", "0.00"],
+        ["1", "10.00", "0.00", "0.00", "10.00", "10.00"],
+    ]
     assert as_markdown(report, breakdown=True).count("|---|") == 3
 
 
