@@ -37,7 +37,7 @@ def windows(blocks: Iterable[np.ndarray], length: int, margin: int) -> Iterator[
         yield Window(held, 0, len(held))
         return
     while len(held) - before > length:
-        yield Window(held[: before + length + margin], before, length)
+        yield Window(held, before, length)
         held, before = _moved_on(held, before, length, margin)
     yield Window(held, before, len(held) - before)
 

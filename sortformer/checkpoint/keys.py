@@ -34,8 +34,6 @@ class KeyTable:
         """
         used = {name: tensor for name, tensor in weights.items() if name not in self.dropped}
         parts = {name: part for name in used if (part := _longest_part(name, self.parts))}
-        if unknown := [name for name in used if name not in parts]:
-            raise InputError(f"{path} holds weights that this version does not support: '{unknown[0]}'")
         check_weights(path, used, self.to_theirs(needed))
         renamed: dict[str, Tensor] = {}
         for name, part in parts.items():

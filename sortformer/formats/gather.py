@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from sortformer.annotation import Diarization, Turn, Turns
+from sortformer.annotation import Turn, Turns
 from sortformer.errors import InputError
 from sortformer.formats import audacity, eaf, json, rttm, seglst, stm, textgrid, uem
 from sortformer.formats.folders import is_visible_file
@@ -45,7 +45,7 @@ def turns_in(path: Path) -> dict[str, tuple[Turn, ...]]:
         InputError: when the path is missing or broken, or two files hold the same recording.
     """
     found = results_in(path) if path.is_dir() else _results(path)
-    return {uri: each.turns if isinstance(each, Diarization) else tuple(each) for uri, each in found.items()}
+    return {uri: tuple(each) for uri, each in found.items()}
 
 
 def results_in(path: Path) -> dict[str, Turns]:

@@ -53,7 +53,7 @@ def from_bytes(data: bytes) -> dict[str, Any]:
 
 def plain(value: Any) -> Any:
     """Return a state as dictionaries, tuples, tensors and Python's scalars; arrays become tensors."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if dataclasses.is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, tuple | list):
         return tuple(plain(item) for item in value)
