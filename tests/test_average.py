@@ -8,6 +8,7 @@ import torch
 
 from sortformer import checkpoint
 from sortformer.average import average
+from sortformer.checkpoint.loading import read
 from sortformer.config.attention import AttentionConfig
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.cores import FavorCore, RoutingCore
@@ -44,8 +45,9 @@ def test_every_weight_is_the_mean_and_every_counter_the_last(tmp_path: Path):
 
 
 def test_the_mean_of_one_and_the_same_is_the_same_bits(tmp_path: Path):
-    source = saved(tmp_path / "one")
+    source = saved(tmp_path / "one", licence="MIT")
     average([source] * 3, tmp_path / "mean")
+    assert read(tmp_path / "mean").licence == "MIT"
     ours, theirs = weights(source), weights(tmp_path / "mean")
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
@@ -97,7 +99,7 @@ def test_post_processing_stays_as_far_as_all_agree(tmp_path: Path):
 
 def test_different_models_licences_and_single_ones_are_refused(tmp_path: Path):
     one, other = saved(tmp_path / "one"), saved(tmp_path / "other", "local")
-    with pytest.raises(InputError, match=r"are different models: encoder\.\w+ is"):
+    with pytest.raises(InputError, match=r"one and .*other are different models: encoder\.\w+ is"):
         average([one, other], tmp_path / "mean")
     checkpoint.save(tmp_path / "nearly", small_model(replace(checkpoint.load(one)[0].config, labelling="nemo")))
     with pytest.raises(InputError, match="are different models: labelling is 'cover' and 'nemo'"):
@@ -106,4 +108,6 @@ def test_different_models_licences_and_single_ones_are_refused(tmp_path: Path):
         average([one, saved(tmp_path / "bought", licence="MIT")], tmp_path / "mean")
     with pytest.raises(InputError, match=r"at least two models, got only .*one"):
         average([one], tmp_path / "mean")
+    with pytest.raises(InputError, match="at least two models, got none"):
+        average([], tmp_path / "mean")
     assert not (tmp_path / "mean").exists()

@@ -108,6 +108,8 @@ def test_a_recording_without_its_reference_is_refused():
     del references["call_7"]
     with pytest.raises(InputError, match=r"estimates must be a mapping by the ids of recordings, .*, got list"):
         calibrate_exit([], PostprocessConfig())  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match=r"references must be a mapping by the ids of recordings, .*, got list"):
+        calibrate(estimates, SETTINGS, [*references.values()])  # pyright: ignore[reportArgumentType]
     with pytest.raises(InputError, match="no reference for 'call_7'"):
         calibrate(estimates, SETTINGS, references)
 
