@@ -6,6 +6,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from sortformer.audio.offset import centred
 from sortformer.config.model import FeatureConfig
 from sortformer.config.stream import STREAM_PRESETS
 from sortformer.errors import ConfigError
@@ -34,6 +35,14 @@ def test_a_loud_stream_is_soon_heard_as_others_are(kind: Literal["fixed", "none"
             front = hear(log_mel, front, part)
         found.append(front.mel[:, 1500:].numpy())
     assert np.allclose(*found, atol=0.1) is same  # without normalisation they differ by 1.2
+
+
+def test_the_offset_of_a_recorder_is_followed_from_block_to_block():
+    log_mel, wave = LogMel(FeatureConfig(normalize="fixed")), noise(32_000) + np.float32(0.3)
+    front = start_front(log_mel)
+    for part in np.split(wave, 20):
+        front = hear(log_mel, front, part)
+    assert front.offset == pytest.approx(centred(wave)[1], rel=1e-3)
 
 
 @pytest.mark.parametrize("tilt_range", [None, (-9.0, -5.0)])
