@@ -321,6 +321,10 @@ def test_statistics_add_up_and_read_well():
         "3 recordings, 0.00 h, 1 to 2 speakers (mean 1.5), speech 62.5 % of the time, overlap 20.0 % of the speech, "
         "3 turns of 2.00 s on average"
     )
+    assert str(Statistics.of((), None)) == (
+        "1 recording, 0.00 h, 0 to 0 speakers (mean 0.0), speech 0.0 % of the time, overlap 0.0 % of the speech, "
+        "0 turns of 0.00 s on average"
+    )
 
 
 def test_a_link_to_itself_is_one_problem_more(tmp_path: Path, entry: Entry):

@@ -225,6 +225,20 @@ def test_competing_references_and_empty_folders_are_refused(tmp_path: Path):
         from_folder(tmp_path / "absent")
 
 
+def test_an_empty_rttm_says_that_nobody_speaks(tmp_path: Path):
+    sound(tmp_path / "one.wav")
+    (tmp_path / "one.rttm").touch()
+    assert [draft.entry.rttm for draft in from_folder(tmp_path)] == [tmp_path / "one.rttm"]
+
+
+@pytest.mark.filterwarnings("ignore:these references belong to no recording")
+def test_a_file_about_several_others_is_not_about_the_recording_of_its_name(tmp_path: Path):
+    sound(tmp_path / "one.wav")
+    lines = [f"SPEAKER {uri} 1 0 0.5 <NA> <NA> a <NA> <NA>\n" for uri in ("two", "three")]
+    (tmp_path / "one.rttm").write_text("".join(lines))
+    assert [draft.entry.rttm for draft in from_folder(tmp_path)] == [None]
+
+
 def test_all_recordings_that_are_none_are_named_at_once(tmp_path: Path):
     sound(tmp_path / "good.wav")
     for name in ("a.wav", "b.wav", "c.wav"):

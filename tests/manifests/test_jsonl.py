@@ -48,8 +48,9 @@ seconds = st.integers(1, 10**7).map(lambda tick: tick / 1000)
 def test_what_is_written_is_read_back(tmp_path_factory, found):
     home = tmp_path_factory.mktemp("m")
     entries = [
-        Entry(name, home / f"{number}.wav", offset, duration, home / "there.rttm" if known else None, None, speakers)
+        Entry(name, home / f"{number}.wav", offset, duration, rttm, rttm and home / "there.uem", speakers)
         for number, (name, (offset, duration, known, speakers)) in enumerate(sorted(found.items()))
+        for rttm in [home / "there.rttm" if known else None]
     ]
     if entries:
         write(home / "m.jsonl", entries)
