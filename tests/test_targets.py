@@ -35,6 +35,11 @@ def test_nemo_labelling_pools_nine_labels(turns, num_frames):
         assert found[:, slot].tolist() == expected[name]
 
 
+def test_frames_of_10_ms_are_the_labels_themselves():
+    found, _ = activity([Turn(0.03, 0.05, "a")], 7, 1, FrameGrid(subsampling=1), labelling="nemo")
+    assert found[:, 0].tolist() == [0, 0, 0, 1, 1, 0, 0]
+
+
 @given(turn_lists(), st.sampled_from(["cover", "nemo"]))
 def test_columns_are_in_order_of_first_active_frame(turns, labelling):
     found, speakers = activity(turns, 250, 4, GRID, labelling)

@@ -35,7 +35,8 @@ def test_json_lines_with_a_recording_twice_are_refused(tmp_path: Path):
         turns_in(tmp_path / "all.jsonl")
 
 
-def test_hidden_files_of_a_folder_are_left_alone(tmp_path: Path):
+def test_hidden_files_and_subfolders_are_left_alone(tmp_path: Path):
+    (tmp_path / "three.rttm").mkdir()
     for name in ("two.RTTM", "one.rttm", "._one.rttm", "one.stm"):  # the third as macOS leaves it on other disks
         (tmp_path / name).touch()
     assert files_in(tmp_path, ".rttm", ".stm") == [tmp_path / "one.rttm", tmp_path / "two.RTTM"]
