@@ -12,6 +12,7 @@ from torch import Tensor
 from sortformer.config.model import HeadConfig
 from sortformer.model.permutation import PermutationEncoding, harmonics
 from tests.model.activities import ARRIVALS, speaking_from
+from tests.oracles.arrival_loops import expected_arrivals, soft_ranks
 
 SOFT = ["soft", "softsort", "sinkhorn"]
 SORTED = ["hard", *SOFT]
@@ -139,6 +140,14 @@ def test_designs_b_and_c_look_ahead(design):
     encoding, logits = build(design), speaking_from(ARRIVALS, level=2.0)
     before = encode(encoding, logits[:, :40])
     assert (before - encode(encoding, logits)[:, :40]).abs().max() > 1e-3
+
+
+def test_design_b_adds_the_code_of_the_soft_rank_of_each_class_as_far_as_it_speaks():
+    encoding, logits = build("soft", "harmonic", order_temperature_frames=5.0), estimates(3)
+    times, presence = expected_arrivals(logits[0].double().numpy(), encoding.sharpness)
+    codes = harmonics(torch.tensor(soft_ranks(times, 5.0)), CONFIG.dim)
+    expected = (torch.sigmoid(logits[0].double()) * torch.tensor(presence)) @ codes
+    torch.testing.assert_close(encode(encoding, logits)[0].double(), expected, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("design", SOFT)
