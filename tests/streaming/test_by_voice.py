@@ -224,11 +224,11 @@ def test_a_voice_that_is_remembered_keeps_its_column(finer):
 
 def test_a_voice_that_is_forgotten_leaves_its_column():
     who = torch.arange(120) // 40 % 2
-    rows, before = torch.eye(DIM)[who], 0.9 * torch.eye(3)[who + 1]
+    rows, before = torch.eye(DIM)[who], 0.6 * torch.eye(3)[who + 1]
     after = forget(remembering([before], [rows], [before[:0]]), 1)
     assert int(after.voices.length) == 42
     assert torch.equal(after.voices.emb[0, 1:41], rows[40:80])
-    assert torch.equal(after.voices.probs[0, 1:41], 0.9 * torch.eye(3)[torch.ones(40, dtype=torch.int64)])
+    assert torch.equal(after.voices.probs[0, 1:41], 0.6 * torch.eye(3)[torch.ones(40, dtype=torch.int64)])
     assert not after.voices.emb[0, [0, *range(41, 150)]].any()
     assert not after.voices.probs[0, [0, *range(41, 150)]].any()
 

@@ -169,6 +169,14 @@ def test_a_clip_in_which_the_model_hears_nobody_is_refused():
         Session(hearing_model(-3.0, -3.0, -3.0), CONFIG).enroll("chair", CLIP)
 
 
+def test_a_clip_with_less_than_half_a_second_of_speech_is_refused():
+    model, clip = tiny_model(2), noise(16_000, seed=1)
+    spoken = (stream_probabilities(Session(model, CONFIG), [clip]) > 0.5).sum(axis=0)
+    assert 0 < 0.08 * spoken.max() < 0.5
+    with pytest.raises(InputError, match="no voice was found in the clip of 'guest'"):
+        Session(model, CONFIG).enroll("guest", clip)
+
+
 def test_somebody_known_may_be_heard_in_a_clip_no_longer_than_the_voice_itself():
     session = Session(hearing_model(3.0, 3.0, -3.0), CONFIG)
     assert [session.enroll(name, CLIP) for name in ("chair", "guest")] == [0, 1]
