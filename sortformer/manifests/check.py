@@ -58,8 +58,9 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     are assumed to mean different people in each recording. A doubt is an RTTM or UEM about one recording with another
     name, or with the turns of another: it may be the wrong file; a speaker in two turns at once: one may be somebody
     else's; two names that differ only in case: they may be one person's; confidences of all turns, which a turn that
-    was corrected on the page does not have: it may still be the model's result; and the only window of a file, from its
-    start, that turns go on after: its duration may be wrong. A manifest without any reference is one problem, or a
+    was corrected on the page does not have: it may still be the model's result; the only window of a file, from its
+    start, that turns go on after: its duration may be wrong; and a recording with a reference whose duration neither
+    its header nor the manifest gives: training refuses it. A manifest without any reference is one problem, or a
     doubt if no manifest has any: these were made to diarize.
 
     Args:
@@ -160,11 +161,14 @@ class _Look:
 def _look(entry: Entry, listen: bool, only: bool) -> _Look:
     """Check one entry; ``only`` if there is no other of its file."""
     problems: list[str] = []
+    doubts: list[str] = []
     whole_s = samples = None
     try:
         # The header of some MP3 files has only an estimate of the duration.
         whole_s, samples, fault = _heard(entry.audio) if listen else (duration_of(entry.audio), None, None)
         problems += [fault] if fault else []
+        if entry.rttm is not None and entry.duration is None and duration_of(entry.audio) is None:
+            doubts.append("its header has no duration, which training needs: convert it to WAV or FLAC")
     except InputError as error:
         problems.append(str(error))
     if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + SLACK_S:
@@ -185,7 +189,7 @@ def _look(entry: Entry, listen: bool, only: bool) -> _Look:
             problems.append(f"the UEM ends at {last:.2f} s, the recording at {whole_s:.2f} s")
     except InputError as error:
         problems.append(str(error))
-    doubts = [f"{file} is for {name!r}: does it belong to this recording?" for file, name in other_names(entry)]
+    doubts += [f"{file} is for {name!r}: does it belong to this recording?" for file, name in other_names(entry)]
     doubts += _twice_at_once(own)
     if own and all(turn.confidence is not None for turn in own):
         doubts.append("all of its turns have a confidence, like a result: has nobody corrected it?")
