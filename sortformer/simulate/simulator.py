@@ -10,7 +10,7 @@ from torch import Tensor
 
 from sortformer.config.model import ModelConfig
 from sortformer.config.simulation import SimulationConfig
-from sortformer.errors import InputError
+from sortformer.errors import InputError, counted
 from sortformer.simulate.burst_pool import BurstPool
 from sortformer.simulate.casting import Caster, VoiceTape
 from sortformer.simulate.channel import ChannelPlan, draw_channel, stack_plans
@@ -100,7 +100,7 @@ class Simulator:
         most = len(config.speaker_weights)
         if self._caster.num_speakers < most:
             raise InputError(
-                f"the bank has {self._caster.num_speakers} speakers, but conversations need up to {most}; "
+                f"the bank has {counted(self._caster.num_speakers, 'speaker')}, but conversations need up to {most}; "
                 "shorten speaker_weights or add voices"
             )
 

@@ -306,7 +306,7 @@ def test_more_slots_than_rooms_have_positions(bank, rooms):
 
 def test_a_bank_that_is_too_small_is_refused(bank_folder):
     dev = VoiceBank.load(bank_folder, split="dev", speeds=(0.9, 1.0))
-    with pytest.raises(InputError, match="1 speakers"):
+    with pytest.raises(InputError, match="the bank has 1 speaker, but"):
         Simulator(dev, SimulationConfig())
 
 
