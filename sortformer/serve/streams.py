@@ -34,6 +34,7 @@ _OPTIONS = ("preset", "max_speakers", "rate", "encoding", "uri")
 _DONE, _STOPPING, WRONG, _FAILED, _LATER = 1000, 1001, 1008, 1011, 1013
 _REASON_BYTES = 123
 _PATIENCE_S = 5.0  # on shutdown, for what clients have sent already, which may be a lot
+_NOTICE_S = 0.5  # then, for a client to be told that it gets no result
 
 
 class Streams:
@@ -70,7 +71,11 @@ class Streams:
         except WebSocketDisconnect:
             pass
         except asyncio.CancelledError:
-            await refuse(websocket, _LATER, STOPPING)
+            if not self._stopping.is_set():
+                raise
+            with contextlib.suppress(TimeoutError):  # the client may not read
+                async with asyncio.timeout(_NOTICE_S):
+                    await refuse(websocket, _LATER, STOPPING)
         except SortformerError as error:
             await refuse(websocket, WRONG, str(error))
         except Exception:

@@ -75,6 +75,32 @@ def test_a_stream_that_cannot_end_in_time_is_told_so(monkeypatch: pytest.MonkeyP
     assert capfd.readouterr().err == ""
 
 
+def test_a_client_that_reads_nothing_does_not_hold_a_server_that_is_stopped(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(app, "_GRACE_S", 0.2)
+    service = application(DIARIZER, max_streams=MOST, max_upload_mb=1)
+    coming = iter([{"type": "websocket.connect"}, {"type": "websocket.receive", "bytes": message(WAVES[0])}])
+    sending, never = asyncio.Event(), asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        return next(coming, None) or {"ever": await never.wait()}
+
+    async def send(each: Any) -> None:
+        if each["type"] == "websocket.send":
+            sending.set()
+            await never.wait()
+
+    async def talk() -> None:
+        async with asyncio.timeout(30):
+            scope = {"type": "websocket", "path": "/v1/stream", "query_string": b"", "headers": []}
+            stream = asyncio.create_task(service(scope, receive, send))
+            await sending.wait()
+            await service.state.stop()
+            assert stream.done()
+            await stream
+
+    asyncio.run(talk())
+
+
 def test_a_server_that_is_stopped_enrolls_nobody_by_a_part_of_a_clip():
     with running(application(DIARIZER, max_streams=MOST, max_upload_mb=1)) as server, server.stream() as stream:
         stream.send(enrolling("Ada"))
