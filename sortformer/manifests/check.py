@@ -165,10 +165,12 @@ def _look(entry: Entry, listen: bool, only: bool) -> _Look:
     whole_s = samples = None
     try:
         # The header of some MP3 files has only an estimate of the duration.
-        whole_s, samples, fault = _heard(entry.audio) if listen else (duration_of(entry.audio), None, None)
+        heard = _heard(entry.audio) if listen else None
+        header_s = duration_of(entry.audio)
+        whole_s, samples, fault = heard or (header_s, None, None)
         problems += [fault] if fault else []
-        if entry.rttm is not None and entry.duration is None and duration_of(entry.audio) is None:
-            doubts.append("its header has no duration, which training needs: convert it to WAV or FLAC")
+        if entry.rttm is not None and entry.duration is None and header_s is None:
+            doubts.append("its header has no duration, which training needs: give its 'duration' in the manifest")
     except InputError as error:
         problems.append(str(error))
     if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + SLACK_S:

@@ -193,7 +193,7 @@ def test_a_recording_that_cannot_be_trained_on_for_want_of_a_duration_is_doubted
     write(tmp_path / "m.jsonl", [replace(live, id="two", rttm=None), live])
     (doubt,) = check([tmp_path / "m.jsonl"], listen=listen).doubts
     assert doubt.recording == "one"
-    assert doubt.what == "its header has no duration, which training needs: convert it to WAV or FLAC"
+    assert doubt.what == "its header has no duration, which training needs: give its 'duration' in the manifest"
 
 
 def test_what_comes_twice_in_a_manifest_is_found(tmp_path: Path, entry: Entry):
