@@ -1,4 +1,4 @@
-"""Another diarizer over recordings: a script that compares with one says only how it diarizes samples.
+"""Run another diarizer over recordings: each script supplies only the function that diarizes samples.
 
 It runs in the environment of that diarizer, without this toolkit.
 """

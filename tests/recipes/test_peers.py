@@ -91,6 +91,8 @@ def test_clustering_gives_speech_to_the_voices_of_the_nearest_windows(diarized):
         "two": np.concatenate([0 * second, *[second] * 4, *[3 * second] * 4, 0 * second]),
         "short": np.concatenate([0 * second, second, 3 * second[:4000]]),
         "silence": np.zeros(8000),
+        "tail": np.concatenate([0 * second, np.tile(second, 2)[:10_400], 3 * np.tile(second, 2)[:7_600], 0 * second]),
+        "click": np.concatenate([*[3 * second] * 4, 0 * second, 3 * second[:1600], 0 * second]),
     }
     found = diarized("clustering_peer.py", waves)
     (first, second_turn) = found["two"]
@@ -98,5 +100,9 @@ def test_clustering_gives_speech_to_the_voices_of_the_nearest_windows(diarized):
     assert second_turn == (first[1], pytest.approx(9, abs=0.02), "1")
     assert [turn[2] for turn in found["short"]] == ["0"]
     assert found["silence"] == []
+    # From its last window on, though one before it goes on for longer.
+    assert [turn[0] for turn in found["tail"]] == pytest.approx([1.0, 2.4], abs=0.05)
+    # What is short is embedded with what surrounds it, here silence.
+    assert [turn[2] for turn in found["click"]] == ["1", "0"]
     alone = diarized("clustering_peer.py", waves, "--one-speaker")
     assert alone["two"] == [(first[0], second_turn[1], "0")]
