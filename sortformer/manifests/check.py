@@ -165,11 +165,9 @@ def _look(entry: Entry, listen: bool, only: bool) -> _Look:
     whole_s = samples = None
     try:
         # The header of some MP3 files has only an estimate of the duration.
-        heard = _heard(entry.audio) if listen else None
-        header_s = duration_of(entry.audio)
-        whole_s, samples, fault = heard or (header_s, None, None)
+        whole_s, samples, fault = _heard(entry.audio) if listen else (duration_of(entry.audio), None, None)
         problems += [fault] if fault else []
-        if entry.rttm is not None and entry.duration is None and header_s is None:
+        if entry.rttm is not None and entry.duration is None and duration_of(entry.audio) is None:
             doubts.append("its header has no duration, which training needs: give its 'duration' in the manifest")
     except InputError as error:
         problems.append(str(error))

@@ -26,7 +26,6 @@ __all__ = ["application"]
 
 _CLIENT_GONE = 499  # nginx's code for a client that has disconnected, so that nobody reads the response
 _GRACE_S = 10.0  # for streams to send their last turns, and for the work on a recording to stop
-_NOTICE_S = 1.0  # then, for the other streams to be told that they end without a result
 _UPGRADE = (
     "this is the address of a WebSocket, and the request is not one: open it with ws://, and let a proxy in between "
     "pass on the headers Upgrade and Connection"
@@ -62,18 +61,14 @@ def application(
         check_origin(origin)
     recordings, streams = Recordings(diarizer, max_upload_mb << 20), Streams(diarizer, max_streams)
 
-    async def idle(most_s: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(most_s):
-                while recordings.here or streams.open:
-                    await asyncio.sleep(0.05)
-
     async def stop() -> None:
         recordings.stop()
         streams.stop()
-        await idle(_GRACE_S)
-        streams.cancel()
-        await idle(_NOTICE_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_S):
+                while recordings.here or streams.open:
+                    await asyncio.sleep(0.05)
+        await streams.cancel()
 
     # FastAPI's documentation pages would load scripts from other hosts; /openapi.json stays. Redirections from paths
     # with a slash at the end would lack the prefix that a proxy has removed.

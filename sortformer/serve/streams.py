@@ -91,10 +91,12 @@ class Streams:
         self._until = asyncio.get_running_loop().time() + _PATIENCE_S
         self._stopping.set()
 
-    def cancel(self) -> None:
-        """End all streams without their results."""
+    async def cancel(self) -> None:
+        """End all streams without their results, and tell their clients."""
         for task in self._tasks:
             task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=2 * _NOTICE_S)
 
     async def _hear(self, websocket: WebSocket) -> None:
         asked = given_once(websocket.query_params.multi_items())
