@@ -17,7 +17,7 @@ from sortformer.formats.folders import AUDIO_SUFFIXES
 from sortformer.formats.kinds import FORMATS, WORDY
 from sortformer.formats.names import check_person, without_white_space
 from sortformer.formats.source import decoded
-from sortformer.serve.options import given_once
+from sortformer.serve.refusals import given_once
 from sortformer.words import check_words
 
 __all__ = ["MOST_FILES", "NO_FILE", "REQUEST_BODY", "Asked", "Named", "Options", "WholeForm", "asked"]

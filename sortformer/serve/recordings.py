@@ -21,8 +21,7 @@ from sortformer.errors import Cancelled, InputError
 from sortformer.formats.kinds import FORMATS
 from sortformer.heard import report
 from sortformer.serve.form import MOST_FILES, NO_FILE, Asked, WholeForm, asked
-from sortformer.serve.options import LONGEST_CLIP_S, check_clip
-from sortformer.serve.refusals import STOPPING, later, too_large
+from sortformer.serve.refusals import LONGEST_CLIP_S, STOPPING, check_clip, later, too_large
 from sortformer.warned import warned
 from sortformer.words import Word, assign_speakers
 

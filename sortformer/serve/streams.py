@@ -17,8 +17,7 @@ from sortformer.diarizer import Diarizer
 from sortformer.errors import InputError, SortformerError, counted
 from sortformer.formats.names import check_person
 from sortformer.serve.batch import Batch
-from sortformer.serve.options import check_clip, given_once
-from sortformer.serve.refusals import STOPPING
+from sortformer.serve.refusals import STOPPING, check_clip, given_once
 from sortformer.streaming import Session, SessionPool
 from sortformer.streaming.messages import done_message, update_message
 

@@ -3,7 +3,7 @@
 import pytest
 
 from sortformer.errors import InputError
-from sortformer.serve.options import check_clip
+from sortformer.serve.refusals import check_clip
 
 
 def test_a_clip_may_last_a_minute():
