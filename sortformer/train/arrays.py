@@ -3,7 +3,10 @@
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from zipfile import BadZipFile
+
+import numpy as np
 
 from sortformer.errors import InputError, refusal
 
@@ -15,13 +18,14 @@ _BROKEN = (ValueError, TypeError, EOFError, RuntimeError, IndexError, BadZipFile
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
-    """Turn any error from a file or its contents into an InputError about ``what``."""
+def reading(what: str, path: str | Path) -> Iterator[dict[str, np.ndarray]]:
+    """Give the arrays of ``what``, and turn any error from the file or what is done with them into an InputError."""
     try:
-        yield
+        with open(path, "rb") as file, np.load(file) as archive:
+            yield dict(archive)
     except OSError as error:
-        raise InputError(f"cannot read {what}: {refusal(error)}") from error
+        raise InputError(f"cannot read {what} {path}: {refusal(error)}") from error
     except KeyError as error:
-        raise InputError(f"cannot read {what}: it lacks {error}") from error
+        raise InputError(f"cannot read {what} {path}: it lacks {error}") from error
     except _BROKEN as error:
-        raise InputError(f"cannot read {what}: {' '.join(str(error).split())}") from error
+        raise InputError(f"cannot read {what} {path}: {' '.join(str(error).split())}") from error

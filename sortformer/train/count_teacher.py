@@ -75,9 +75,7 @@ class CountTeacher(nn.Module):
         Raises:
             InputError: if the file cannot be read, or has other contents.
         """
-        with reading(f"the count teacher {path}"):
-            with open(path, "rb") as file, np.load(file) as archive:
-                weights = dict(archive)
+        with reading("the count teacher", path) as weights:
             for name, array in weights.items():
                 if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
                     raise ValueError(f"'{name}' has values that are not finite numbers")

@@ -38,8 +38,7 @@ class VoiceTeacher(nn.Module):
             InputError: if the file cannot be read, lacks a voice of the bank, or has an embedding that is not finite or
                 not a vector, or if the bank has one voice only.
         """
-        with reading(f"the voice table {path}"), open(path, "rb") as file, np.load(file) as archive:
-            held = dict(archive)
+        with reading("the voice table", path) as held:
             rows = dict(zip(held["voice"].tolist(), held["embedding"].astype(np.float32), strict=True))
         names = [voice.name for voice in bank.voices]
         absent = [name for name in names if name not in rows]
