@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from sortformer.clustering import alone
 from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
+from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.ragged import end_to_end
 from sortformer.streaming import Session, SessionPool, stream_probabilities
@@ -23,13 +23,12 @@ from sortformer.streaming.protocol import Chunk
 from sortformer.streaming.rows import row as one_row
 from sortformer.streaming.state import StreamState, start
 from sortformer.streaming.step import step
+from tests.streaming.tiny import CONFIG as BY_SLOT
 from tests.streaming.tiny import hearing_model, noise, remembering_model, tiny_model
 from tests.test_clustering import DIM, conversation, slots_at_random
 
 CLUSTERING = ClusteringConfig(0.4)
-CONFIG = StreamConfig(
-    5, 2, fifo_frames=6, update_period_frames=5, speaker_cache=SpeakerCacheConfig(14, 1), clustering=CLUSTERING
-)
+CONFIG = replace(BY_SLOT, clustering=CLUSTERING)
 MODEL = tiny_model(gain=5.0)
 
 
@@ -377,16 +376,6 @@ def test_a_pool_gives_each_row_what_it_would_get_alone():
         np.testing.assert_allclose(np.concatenate([updates[session].probs, session.flush().probs]), expected, atol=1e-5)
 
 
-@pytest.mark.parametrize(("most", "taken"), [(None, 3), (2, 2), (1, 1)])
-def test_a_stream_takes_as_many_columns_as_it_may(most: int | None, taken: int):
-    config = replace(CONFIG, clustering=ClusteringConfig(0.001), max_speakers=most)
-    wave = noise(60_000)
-    sounds = [wave[:20_000], np.cumsum(wave[20_000:40_000]) / 8, np.diff(wave[40_000:], append=0.0)]
-    probs = stream_probabilities(Session(hearing_model(3.0, -5.0, -5.0), config), sounds)
-    assert (probs > 0.5).any(axis=0).sum() == taken
-    np.testing.assert_allclose(probs[20:].sum(axis=1), 0.966, atol=0.01)
-
-
 def test_presets_stream_as_the_postprocessing_says():
     by_slot, by_voice = PostprocessConfig(), PostprocessConfig(clustering=CLUSTERING)
     diarizer = Diarizer(MODEL, by_voice, "tiny")
@@ -399,24 +388,3 @@ def test_presets_stream_as_the_postprocessing_says():
     assert diarizer.stream(StreamConfig(9)).config.clustering is None  # an explicit configuration is not changed
     remembering = Diarizer(remembering_model("xl"), by_voice, "remembering")
     assert remembering.stream().config.clustering is None
-
-
-@pytest.mark.parametrize(
-    ("frames", "voices", "slots", "limit"), [(14, 8, 7, 7), (0, 8, 8, 8), (14, 5, 5, 5), (14, 2, 3, 2), (6, 8, 3, 3)]
-)
-def test_a_stream_has_a_slot_for_each_voice_as_far_as_the_speaker_cache_has_room(frames, voices, slots, limit):
-    config = replace(
-        CONFIG,
-        speaker_cache=SpeakerCacheConfig(frames, 1),
-        clustering=replace(CLUSTERING, max_speakers=voices),
-    )
-    assert (config.slots(3), config.speaker_limit(3)) == (slots, limit)
-    assert replace(config, max_speakers=1).speaker_limit(3) == 1
-    session = Session(MODEL, config)
-    assert session.push(noise(40_000)).probs.shape[1] == session.num_slots == slots
-    assert replace(config, clustering=None).slots(3) == 3
-
-
-def test_more_speakers_may_be_allowed_than_there_are_slots():
-    probs = [Session(MODEL, replace(CONFIG, max_speakers=most)).push(noise(40_000)).probs for most in (None, 9)]
-    np.testing.assert_array_equal(*probs)

@@ -2,11 +2,14 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 import torch
 
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.postprocess import PostprocessConfig
-from sortformer.streaming import Session
+from sortformer.config.stream import SpeakerCacheConfig
+from sortformer.streaming import Session, stream_probabilities
 from sortformer.streaming.forget import forget
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise
 
@@ -113,3 +116,33 @@ def test_where_every_slot_has_a_speaker_there_may_be_more():
     with pytest.warns(UserWarning, match="hall has 3 speakers, the maximum, and any further one is merged") as caught:
         assert len(session.finish().speakers) == len(told.finish().speakers) == 3
     assert [each.filename for each in caught] == [__file__]
+
+
+@pytest.mark.parametrize(("most", "taken"), [(None, 3), (2, 2), (1, 1)])
+def test_a_stream_takes_as_many_columns_as_it_may(most: int | None, taken: int):
+    config = dataclasses.replace(CONFIG, clustering=ClusteringConfig(0.001), max_speakers=most)
+    wave = noise(60_000)
+    sounds = [wave[:20_000], np.cumsum(wave[20_000:40_000]) / 8, np.diff(wave[40_000:], append=0.0)]
+    probs = stream_probabilities(Session(hearing_model(3.0, -5.0, -5.0), config), sounds)
+    assert (probs > 0.5).any(axis=0).sum() == taken
+    np.testing.assert_allclose(probs[20:].sum(axis=1), 0.966, atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("frames", "voices", "slots", "limit"), [(14, 8, 7, 7), (0, 8, 8, 8), (14, 5, 5, 5), (14, 2, 3, 2), (6, 8, 3, 3)]
+)
+def test_a_stream_has_a_slot_for_each_voice_as_far_as_the_speaker_cache_has_room(frames, voices, slots, limit):
+    by_voice = ClusteringConfig(0.4, max_speakers=voices)
+    config = dataclasses.replace(CONFIG, speaker_cache=SpeakerCacheConfig(frames, 1), clustering=by_voice)
+    assert (config.slots(3), config.speaker_limit(3)) == (slots, limit)
+    assert dataclasses.replace(config, max_speakers=1).speaker_limit(3) == 1
+    session = Session(MODEL, config)
+    assert session.push(noise(40_000)).probs.shape[1] == session.num_slots == slots
+    assert dataclasses.replace(config, clustering=None).slots(3) == 3
+
+
+def test_more_speakers_may_be_allowed_than_there_are_slots():
+    by_voice = dataclasses.replace(CONFIG, clustering=ClusteringConfig(0.4))
+    sessions = [Session(MODEL, dataclasses.replace(by_voice, max_speakers=most)) for most in (None, 9)]
+    probs = [session.push(noise(40_000)).probs for session in sessions]
+    np.testing.assert_array_equal(*probs)
