@@ -16,7 +16,7 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.diarizer import Diarizer
 from sortformer.ragged import end_to_end
-from sortformer.streaming import Session, SessionPool, stream_probabilities
+from sortformer.streaming import Session, stream_probabilities
 from sortformer.streaming.by_voice import by_known_voice, rows_by_voice, worth_keeping
 from sortformer.streaming.forget import forget
 from sortformer.streaming.protocol import Chunk
@@ -363,17 +363,6 @@ def test_neither_the_cut_of_pushes_nor_a_restart_changes_a_stream(size):
         if first // size == 3:
             session = Session.restore(MODEL, session.snapshot())
     np.testing.assert_array_equal(np.concatenate([*found, session.flush().probs]), expected)
-
-
-def test_a_pool_gives_each_row_what_it_would_get_alone():
-    waves = [noise(count, seed=count) for count in (60_000, 47_111)]
-    pool = SessionPool(MODEL, CONFIG)
-    sessions = [pool.open() for _ in waves]
-    updates = pool.push(dict(zip(sessions, waves, strict=True)))
-    for session, wave in zip(sessions, waves, strict=True):
-        alone = Session(MODEL, CONFIG)
-        expected = stream_probabilities(alone, [wave])
-        np.testing.assert_allclose(np.concatenate([updates[session].probs, session.flush().probs]), expected, atol=1e-5)
 
 
 def test_presets_stream_as_the_postprocessing_says():

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from sortformer.annotation import Origin
+from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.errors import InputError
 from sortformer.streaming import Session, SessionPool, stream_probabilities
@@ -16,13 +17,15 @@ MODEL = tiny_model(gain=5.0)
 WAVES = [noise(count, seed=count) for count in (60_000, 25_000, 47_111)]
 
 
-def _alone(wave):
-    session = Session(MODEL, CONFIG)
+def _alone(wave, config=CONFIG):
+    session = Session(MODEL, config)
     return stream_probabilities(session, [wave]), session.finish()
 
 
-def test_rows_that_come_and_go_get_what_they_would_get_alone():
-    pool = SessionPool(MODEL, CONFIG)
+@pytest.mark.parametrize("clustering", [None, ClusteringConfig(0.4)])
+def test_rows_that_come_and_go_get_what_they_would_get_alone(clustering):
+    config = dataclasses.replace(CONFIG, clustering=clustering)
+    pool = SessionPool(MODEL, config)
     sessions, found, begin = [], [], [0, 9_000, 21_000]  # when each begins, in samples
     for now in range(0, 70_000, 3_000):
         while len(sessions) < len(WAVES) and begin[len(sessions)] <= now:
@@ -37,7 +40,7 @@ def test_rows_that_come_and_go_get_what_they_would_get_alone():
         for session, update in pool.push(blocks).items():
             found[sessions.index(session)].append(update.probs)
     for session, parts, wave in zip(sessions, found, WAVES, strict=True):
-        probs, diarization = _alone(wave)
+        probs, diarization = _alone(wave, config)
         np.testing.assert_allclose(np.concatenate([*parts, session.flush().probs]), probs, atol=1e-5)
         assert [(turn.start, turn.end, turn.speaker) for turn in session.finish()] == [
             (turn.start, turn.end, turn.speaker) for turn in diarization
