@@ -1,4 +1,4 @@
-"""The laws of streaming for models with a state in their layers: whole recordings, cuts, snapshots, other rows."""
+"""Streaming with a state in the layers: as the whole recording, restored, beside other rows, and bounded."""
 
 import dataclasses
 
@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sortformer.annotation import Diarization
 from sortformer.config.carrying import memory_chunk_frames
 from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.presets import model_presets
@@ -36,44 +35,6 @@ def test_a_stream_is_the_whole_recording(kind, wave, chunk_frames):
         whole = MODELS[kind](torch.from_numpy(wave)[None]).probs[0].numpy()
     session = Session(MODELS[kind], _config(kind, chunk_frames))
     np.testing.assert_allclose(stream_probabilities(session, [wave]), whole, atol=2e-4)
-
-
-@given(kind=kinds, wave=waves, chunk_frames=st.integers(1, 9), data=st.data())
-@few
-def test_any_cut_of_the_audio_gives_the_same_bits_and_nothing_final_is_revised(kind, wave, chunk_frames, data):
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
-    config = StreamConfig.by_memory(chunk_frames)
-    cut, whole = (Session(MODELS[kind], config, POSTPROCESS) for _ in range(2))
-    updates = [*(cut.push(piece) for piece in np.split(wave, cuts)), cut.flush()]
-    np.testing.assert_array_equal(
-        np.concatenate([update.probs for update in updates]), stream_probabilities(whole, [wave])
-    )
-    assert cut.finish() == whole.finish()
-    given_turns = tuple(turn for update in updates for turn in update.turns)
-    assert Diarization(given_turns, cut.duration_s) == cut.finish()
-    assert whole.num_frames == MODELS[kind].config.grid.output_frames(len(wave))
-
-
-@given(kind=kinds, wave=waves, other=waves, chunk_frames=st.integers(1, 9), cut=st.integers(0, 30_000))
-@few
-def test_what_is_final_does_not_know_what_comes(kind, wave, other, chunk_frames, cut):
-    config = StreamConfig.by_memory(chunk_frames)
-    early = Session(MODELS[kind], config).push(wave[:cut]).probs
-    later = stream_probabilities(Session(MODELS[kind], config), [np.concatenate([wave[:cut], other])])
-    np.testing.assert_array_equal(early, later[: len(early)])
-
-
-@given(kind=kinds, wave=waves, chunk_frames=st.integers(1, 9), data=st.data())
-@few
-def test_a_restored_session_goes_on_as_the_other_would_have(kind, wave, chunk_frames, data):
-    cut = data.draw(st.integers(0, len(wave)))
-    session = Session(MODELS[kind], StreamConfig.by_memory(chunk_frames), POSTPROCESS, uri="meeting")
-    session.push(wave[:cut])
-    restored = Session.restore(MODELS[kind], session.snapshot())
-    np.testing.assert_array_equal(
-        stream_probabilities(session, [wave[cut:]]), stream_probabilities(restored, [wave[cut:]])
-    )
-    assert restored.finish() == session.finish()
 
 
 @pytest.mark.parametrize("kind", sorted(REMEMBERING))

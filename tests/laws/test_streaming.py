@@ -1,4 +1,4 @@
-"""The laws of streaming: cuts, snapshots, other rows and later audio change nothing."""
+"""The laws of streaming, whatever remembers: cuts, snapshots, other rows and later audio change nothing."""
 
 import copy
 import dataclasses
@@ -18,7 +18,7 @@ from sortformer.postprocess import turns
 from sortformer.streaming import Chunk, Session, step, stream_probabilities
 from sortformer.streaming.rows import row as one_row
 from sortformer.streaming.state import start
-from tests.streaming.tiny import noise, normalized, tiny_model
+from tests.streaming.tiny import REMEMBERING, noise, normalized, remembering_model, tiny_model
 
 MODEL = tiny_model()
 models = st.sampled_from([MODEL, normalized("fixed"), normalized("fixed", (-9.0, -5.0))])
@@ -39,9 +39,13 @@ stream_configs = st.builds(
     clustering=st.sampled_from([None, ClusteringConfig(0.2, max_speakers=5)]),
     voice_frames=st.sampled_from([0, 6, 1_024]),
 )
+by_layers = st.tuples(
+    st.sampled_from([remembering_model(kind) for kind in REMEMBERING]), st.integers(1, 9).map(StreamConfig.by_memory)
+)
+streams = st.tuples(models, stream_configs) | by_layers
 waves = st.builds(noise, samples=st.integers(0, 30_000), seed=st.integers(0, 99))
 sounds = waves.filter(lambda wave: len(wave) >= 160)  # the model itself needs a frame
-few = settings(max_examples=10, deadline=None)
+few = settings(max_examples=15, deadline=None)
 
 
 def _run(session, pieces):
@@ -57,9 +61,10 @@ def _probs(updates):
     return np.concatenate([update.probs for update in updates])
 
 
-@given(model=models, wave=waves, config=stream_configs, data=st.data())
+@given(stream=streams, wave=waves, data=st.data())
 @few
-def test_any_cut_of_the_audio_gives_the_same_bits(model, wave, config, data):
+def test_any_cut_of_the_audio_gives_the_same_bits(stream, wave, data):
+    model, config = stream
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
     cut = Session(model, config, POSTPROCESS)
     updates = _run(cut, np.split(wave, cuts))
@@ -69,9 +74,10 @@ def test_any_cut_of_the_audio_gives_the_same_bits(model, wave, config, data):
     assert len(_probs(updates)) == model.config.grid.output_frames(len(wave))
 
 
-@given(model=models, wave=waves, config=stream_configs, data=st.data())
+@given(stream=streams, wave=waves, data=st.data())
 @few
-def test_frames_and_turns_once_given_are_those_of_the_end(model, wave, config, data):
+def test_frames_and_turns_once_given_are_those_of_the_end(stream, wave, data):
+    model, config = stream
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
     session = Session(model, config, POSTPROCESS)
     updates = _run(session, np.split(wave, cuts))
@@ -85,10 +91,10 @@ def test_frames_and_turns_once_given_are_those_of_the_end(model, wave, config, d
     assert [turn.confidence for turn in session.finish()] == pytest.approx([turn.confidence for turn in offline])
 
 
-@given(model=models, seed=st.integers(0, 99), config=stream_configs)
+@given(stream=streams, seed=st.integers(0, 99))
 @few
-def test_who_spoke_is_known_when_the_delay_of_turns_has_passed(model, seed, config):
-    session, final, known = Session(model, config, POSTPROCESS), (), []
+def test_who_spoke_is_known_when_the_delay_of_turns_has_passed(stream, seed):
+    session, final, known = Session(*stream, POSTPROCESS), (), []
     for block in noise(60_000, seed=seed).reshape(-1, 1_000):
         update = session.push(block)
         final += update.turns
@@ -99,9 +105,10 @@ def test_who_spoke_is_known_when_the_delay_of_turns_has_passed(model, seed, conf
         assert _without_confidence(so_far.crop(0, until_s)) == _without_confidence(result)
 
 
-@given(model=models, config=stream_configs, chunks=st.integers(0, 4), more=st.just(0) | st.integers(0, 9_000))
+@given(stream=streams, chunks=st.integers(0, 4), more=st.just(0) | st.integers(0, 9_000))
 @few
-def test_a_frame_is_final_when_its_latency_has_passed(model, config, chunks, more):
+def test_a_frame_is_final_when_its_latency_has_passed(stream, chunks, more):
+    model, config = stream
     count = 96 + 1_280 * (chunks * config.chunk_frames + config.right_context_frames) + more  # 0: a chunk is just due
     session = Session(model, config)
     session.push(np.zeros(count, np.float32))
@@ -110,9 +117,10 @@ def test_a_frame_is_final_when_its_latency_has_passed(model, config, chunks, mor
     assert session.num_frames >= due
 
 
-@given(model=models, wave=waves, config=stream_configs, data=st.data())
+@given(stream=streams, wave=waves, data=st.data())
 @few
-def test_a_turn_is_final_when_its_latency_and_its_delay_have_passed(model, wave, config, data):
+def test_a_turn_is_final_when_its_latency_and_its_delay_have_passed(stream, wave, data):
+    model, config = stream
     cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
     session = Session(model, config, POSTPROCESS)
     for piece in (*np.split(wave, cuts), None):
@@ -121,9 +129,10 @@ def test_a_turn_is_final_when_its_latency_and_its_delay_have_passed(model, wave,
         assert all(turn.end > due_s - 1e-9 for turn in update.turns)
 
 
-@given(model=models, wave=waves, other=waves, config=stream_configs, cut=st.integers(0, 30_000))
+@given(stream=streams, wave=waves, other=waves, cut=st.integers(0, 30_000))
 @few
-def test_what_is_final_does_not_know_what_comes(model, wave, other, config, cut):
+def test_what_is_final_does_not_know_what_comes(stream, wave, other, cut):
+    model, config = stream
     session = Session(model, config)
     early = session.push(wave[:cut]).probs
     branched = Session(model, config)
@@ -131,9 +140,10 @@ def test_what_is_final_does_not_know_what_comes(model, wave, other, config, cut)
     np.testing.assert_array_equal(early, later[: len(early)])
 
 
-@given(model=models, wave=waves, config=stream_configs, data=st.data())
+@given(stream=streams, wave=waves, data=st.data())
 @few
-def test_a_restored_session_goes_on_as_the_other_would_have(model, wave, config, data):
+def test_a_restored_session_goes_on_as_the_other_would_have(stream, wave, data):
+    model, config = stream
     cut = data.draw(st.integers(0, len(wave)))
     session = Session(model, config, POSTPROCESS, uri="meeting")
     session.push(wave[:cut])
