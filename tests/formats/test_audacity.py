@@ -41,11 +41,6 @@ def test_where_nobody_speaks_there_are_no_labels():
     assert audacity.format(Diarization((), 10)) == ""
 
 
-def test_two_names_that_are_one_in_a_line_are_refused():
-    with pytest.raises(InputError, match="the same name except for white space, which an Audacity label cannot"):
-        audacity.format(Diarization((Turn(0, 1, "Ada King"), Turn(1, 2, "Ada\tKing")), 2))
-
-
 def test_labels_that_were_corrected_in_audacity_are_read(tmp_path: Path):
     corrected = "1.000000\t2.500000\tAda  King\r\n\\\t100.0\t3000.0\r\n0.5\t1.25\tBob\r\n3.000000\t3.000000\tcough\r\n"
     (tmp_path / "x.labels.txt").write_bytes(corrected.encode())

@@ -119,11 +119,6 @@ def test_where_nobody_speaks_there_are_no_tiers():
     assert tiers(eaf.format(Diarization((), 10))) == []
 
 
-def test_two_names_that_are_one_in_a_line_are_refused():
-    with pytest.raises(InputError, match="the same name except for white space, which EAF cannot express: rename one"):
-        eaf.format(Diarization((Turn(0, 1, "Ada King"), Turn(1, 2, "Ada\nKing")), 2))
-
-
 ELAN = """<?xml version="1.0" encoding="UTF-8"?>
 <ANNOTATION_DOCUMENT AUTHOR="" DATE="2024-05-06T07:08:09+02:00" FORMAT="3.0" VERSION="3.0"
     xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sortformer.annotation import Diarization, Turn
 from sortformer.errors import InputError
+from sortformer.formats import audacity, eaf, textgrid
 from sortformer.formats.names import (
     check_name,
     check_names_files,
@@ -75,6 +77,13 @@ def test_names_that_say_nothing_are_refused(name, reason):
 @pytest.mark.parametrize("name", [255 * "E", "Ada", "the chair", "Zoë 李", "می‌خواهم", "👩‍🚀"])
 def test_names_in_any_script_are_taken(name):
     check_person(name, ["Ada L."])
+
+
+@pytest.mark.parametrize(("format", "said"), [(textgrid, "a TextGrid"), (eaf, "EAF"), (audacity, "an Audacity label")])
+def test_two_names_that_are_one_in_a_line_are_refused(format, said):
+    two = Diarization((Turn(0, 1, "Ada King"), Turn(1, 2, "Ada\tKing")), 2)
+    with pytest.raises(InputError, match=f"same name except for white space, which {said} cannot express: rename one"):
+        format.format(two)
 
 
 @pytest.mark.parametrize("letter", ':*?"<>|')

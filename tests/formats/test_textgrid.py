@@ -64,11 +64,6 @@ def test_a_grid_is_exactly_as_praat_wants_it(tmp_path: Path):
     )
 
 
-def test_two_names_that_are_one_in_a_line_are_refused():
-    with pytest.raises(InputError, match="the same name except for white space, which a TextGrid cannot express"):
-        textgrid.format(Diarization((Turn(0, 1, "Ada King"), Turn(1, 2, "Ada\nKing")), 2))
-
-
 def by_praat(path: Path) -> list[tuple[str, float, float, str]]:
     parselmouth = pytest.importorskip("parselmouth", reason="praat-parselmouth is absent")
     from parselmouth.praat import call
