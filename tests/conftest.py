@@ -15,6 +15,7 @@ from sortformer.__main__ import spin_briefly
 
 if TYPE_CHECKING:
     from sortformer.diarizer import Diarizer
+    from tests.puppets import Puppet
 
 spin_briefly()
 
@@ -29,6 +30,15 @@ def diarizer(tmp_path_factory: pytest.TempPathFactory) -> "Diarizer":
     from tests.tiny import tiny_model
 
     return Diarizer.load(tiny_model(tmp_path_factory.mktemp("diarizer")), device="cpu")
+
+
+@pytest.fixture(scope="session")
+def puppet() -> "Puppet":
+    from sortformer import PostprocessConfig
+    from tests.puppets import Puppet
+    from tests.small_models import small_config, small_model
+
+    return Puppet(small_model(small_config()), PostprocessConfig(), "puppet")
 
 
 @pytest.fixture

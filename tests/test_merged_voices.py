@@ -16,11 +16,6 @@ from tests.small_models import small_config, small_model
 CLIPS = st.lists(st.tuples(st.sampled_from(sorted(DIRECTIONS)), st.integers(13, 40)), unique=True, max_size=6)
 
 
-@pytest.fixture(scope="module")
-def puppet() -> Puppet:
-    return Puppet(small_model(small_config()), PostprocessConfig(), "puppet")
-
-
 def filled(puppet: Puppet, clips: list[tuple[str, int]]) -> VoiceStore:
     store = VoiceStore(puppet)
     for name, frames in clips:

@@ -14,11 +14,6 @@ from tests.small_models import small_config, small_model
 from tests.tiny import tiny_model
 
 
-@pytest.fixture(scope="module")
-def puppet() -> Puppet:
-    return Puppet(small_model(small_config()), PostprocessConfig(), "puppet")
-
-
 def test_saved_and_loaded_it_is_the_same(puppet: Puppet, tmp_path: Path):
     store = of(puppet, "ada", "bob", neighbours=3, stranger=float("inf"))
     store.save(tmp_path / "voices.safetensors")

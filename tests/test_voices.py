@@ -32,11 +32,6 @@ class StereoPuppet(Puppet):
 
 
 @pytest.fixture(scope="module")
-def puppet() -> Puppet:
-    return Puppet(small_model(small_config()), PostprocessConfig(), "puppet")
-
-
-@pytest.fixture(scope="module")
 def diarizer(tmp_path_factory: pytest.TempPathFactory) -> Diarizer:
     return Diarizer.load(tiny_model(tmp_path_factory.mktemp("voices"), speaking=1), device="cpu")
 
