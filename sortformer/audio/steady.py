@@ -1,5 +1,6 @@
 """Files for decoders in C, which report their errors afterwards."""
 
+import errno
 import io
 from collections.abc import Callable
 from typing import Any, BinaryIO
@@ -13,8 +14,8 @@ __all__ = ["Steady"]
 class Steady:
     """A file whose methods raise nothing, for C libraries, which would print exceptions and lose them.
 
-    A seek to an invalid position, as from a broken header, returns -1, as in C, and does not move. A read error ends
-    the file, as does any exception of a file object, for example one that is closed meanwhile, or an interruption;
+    A seek to an invalid position, as from a broken header, returns -1, as in C, and does not move. An error of the disk
+    ends the file, as does any exception of a file object, for example one that is closed meanwhile, or an interruption;
     ``check`` raises it afterwards.
     """
 
@@ -32,22 +33,25 @@ class Steady:
         return self._attempt(-1, self._file.tell)
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Seek to a position and return it, or -1 if it is invalid."""
-        return self._attempt(-1, self._file.seek, offset, whence, invalid=(ValueError, OSError))
+        """Seek to a position and return it, or -1 if it is invalid or after an error."""
+        return self._attempt(-1, self._file.seek, offset, whence, seeks=True)
 
     def check(self) -> None:
-        """Raise ``Damaged`` if a read failed, or what else the file raised."""
+        """Raise ``Damaged`` if the disk failed, or what else the file raised."""
         if isinstance(self._fault, OSError):
             raise Damaged(refusal(self._fault)) from self._fault
         if self._fault is not None:
             raise self._fault
 
-    def _attempt(self, failed: Any, call: Callable[..., Any], *args: int, invalid: Any = ()) -> Any:
-        """Return what a call returns, or ``failed`` and, unless the error is one of ``invalid`` arguments, keep it."""
+    def _attempt(self, failed: int | bytes, call: Callable[..., Any], *args: int, seeks: bool = False) -> Any:
+        """Return what a call returns, or ``failed``, and keep its error, but not that of an invalid seek."""
         try:
             return call(*args)
-        except invalid:
-            return failed
         except BaseException as error:
-            self._fault = error
+            if not (seeks and _says_invalid(error)):
+                self._fault = error
             return failed
+
+
+def _says_invalid(error: BaseException) -> bool:
+    return isinstance(error, ValueError) or (isinstance(error, OSError) and error.errno == errno.EINVAL)

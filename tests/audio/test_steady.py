@@ -1,0 +1,38 @@
+"""Files for decoders in C: an invalid seek is no error, and a seek that fails is not forgotten."""
+
+import io
+
+import pytest
+
+from sortformer import audio
+from sortformer.audio.steady import Steady
+from tests.audio.makers import chirp, write
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_a_seek_to_an_invalid_position_is_refused_as_in_c_and_is_no_error(tmp_path, on_disk):
+    (tmp_path / "talk").write_bytes(b"talk")
+    with (tmp_path / "talk").open("rb") if on_disk else io.BytesIO(b"talk") as file:
+        steady = Steady(file)
+        assert steady.seek(1) == 1
+        assert steady.seek(-1) == -1
+        assert steady.tell() == 1
+        steady.check()
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.flac"])
+def test_a_disk_that_fails_in_a_seek_gives_what_is_before_and_a_warning(tmp_path, name):
+    class Disk(io.BytesIO):
+        failing = False
+
+        def seek(self, offset: int, whence: int = 0, /) -> int:
+            if self.failing:
+                raise OSError(5, "Input/output error")
+            return super().seek(offset, whence)
+
+    file = Disk(write(tmp_path / name, chirp(20.0, 16_000), 16_000).read_bytes())
+    blocks = audio.blocks(file, block_s=0.1)
+    next(blocks)
+    file.failing = True
+    with pytest.warns(audio.AudioWarning, match=r"damaged or truncated \(Input/output error\): using"):
+        list(blocks)
