@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from sortformer.attention import Context, Core, RecurrentCore, build_core
+from sortformer.attention import Context, Core, RecurrentCore, build_core, combiner_axial, combiner_fixed
 from sortformer.attention.combiner_axial import CombinerAxial, CombinerMixture
 from sortformer.attention.pattern import PatternAttention
 from sortformer.attention.softmax import TILE_FRAMES, attend
@@ -29,6 +29,9 @@ CAUSAL = [case for case in CASES if causal(case.config)]
 
 halves = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: name(case.config))
+every_combiner = pytest.mark.parametrize(
+    "case", [case for case in CASES if case.config.kind.startswith("combiner")], ids=lambda case: name(case.config)
+)
 
 
 def build(config: cores.Core, seed: int = 0) -> Core:
@@ -269,6 +272,18 @@ def test_tiles_lose_no_pair(case: Case):
     with torch.no_grad():
         expected = attend(query, key, value, allowed, None, None)
         torch.testing.assert_close(core(*all_seen(query, key, value)), expected, atol=1e-9, rtol=0)
+        if core.causal and isinstance(core, RecurrentCore):
+            streamed, _ = core.step(*all_seen(query, key, value), core.init_state(query))
+            torch.testing.assert_close(streamed, expected, atol=1e-9, rtol=0)
+
+
+@every_combiner
+def test_a_long_recording_in_tiles_of_rows_is_what_it_is_at_once(case: Case, monkeypatch: pytest.MonkeyPatch):
+    core, given = build(case.config), (*draw(26, 3, 2, HEADS, FRAMES, DIM), Context(VALID))
+    at_once = core(*given)
+    monkeypatch.setattr(combiner_fixed, "_TILE_BLOCKS", 2)
+    monkeypatch.setattr(combiner_axial, "_TILE_FRAMES", 8)
+    torch.testing.assert_close(core(*given), at_once, atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("c", [False, True])
@@ -320,9 +335,7 @@ def weights_of_pairs(core: Core, query: Tensor, key: Tensor) -> Tensor:
     return torch.stack(columns, dim=1)
 
 
-@pytest.mark.parametrize(
-    "case", [case for case in CASES if case.config.kind.startswith("combiner")], ids=lambda case: name(case.config)
-)
+@every_combiner
 def test_a_combiner_attends_to_every_frame(case: Case):
     core, (query, key) = build(case.config), draw(20, 2, 1, HEADS, FRAMES, DIM)
     found = weights_of_pairs(core, query, key)
