@@ -28,13 +28,14 @@ def test_every_frame_is_a_member_of_its_cluster_once_and_in_time(number: int, fr
     assert torch.equal(seen, cluster)
 
 
-def test_centroids_move_to_the_means_of_what_they_are_nearest_to():
+def test_centroids_move_towards_the_means_of_what_they_are_nearest_to():
     torch.manual_seed(0)
-    clusters = Clusters(heads=1, head_dim=2, number=2, decay=0.0)
+    clusters = Clusters(heads=1, head_dim=2, number=2, decay=0.25)
     clusters.centroids.copy_(torch.tensor([[[1.0, 0.0], [0.0, 1.0]]]))
     frames = torch.tensor([[[[3.0, 0.0], [3.0, 2.0], [9.0, -9.0]]]])
     clusters.follow(frames, torch.tensor([[True, True, False]]))
-    torch.testing.assert_close(clusters.centroids[0, 0], torch.nn.functional.normalize(torch.tensor([6.0, 2.0]), dim=0))
+    moved = 0.25 * torch.tensor([1.0, 0.0]) + 0.75 * torch.tensor([3.0, 1.0])
+    torch.testing.assert_close(clusters.centroids[0, 0], torch.nn.functional.normalize(moved, dim=0))
     torch.testing.assert_close(clusters.centroids[0, 1], torch.tensor([0.0, 1.0]))
 
 
