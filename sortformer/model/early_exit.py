@@ -92,4 +92,4 @@ def agreement(one: Tensor, other: Tensor, valid: Tensor) -> Tensor:
     """
     either = torch.maximum(one, other).masked_fill(~valid[..., None], 0.0).sum(dim=(1, 2))
     both = torch.minimum(one, other).masked_fill(~valid[..., None], 0.0).sum(dim=(1, 2))
-    return torch.where(either > 0, both / either.clamp(min=torch.finfo(either.dtype).tiny), 1.0)
+    return torch.where(either > 0, both / either, 1.0)

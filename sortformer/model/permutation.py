@@ -102,9 +102,7 @@ class PermutationEncoding(nn.Module):
         """Return the code (..., D) of integer or real ranks (...); a learned table is interpolated."""
         if self.table is None:
             return self.fixed(ranks, self.dim).to(dtype)
-        if not ranks.is_floating_point():
-            return self.table[ranks].to(dtype)
-        low = ranks.floor().long().clamp(0, len(self.table) - 1)
+        low = ranks.long().clamp(0, len(self.table) - 1)
         high = (low + 1).clamp(max=len(self.table) - 1)
         between = (ranks - low)[..., None].to(self.table.dtype)
         return torch.lerp(self.table[low], self.table[high], between).to(dtype)

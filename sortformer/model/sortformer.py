@@ -84,8 +84,6 @@ class Sortformer(nn.Module):
         """Diarize log-mel features (B, T, M), B and T of 1 or more, of the given lengths (B,)."""
         emb, frames = self.encoder.subsample(feats, lengths)
         output = self.forward_frames(emb, length_mask(frames, emb.shape[1]))
-        if self.config.head.upsampling == 1:
-            return output
         # The last 80 ms may be begun only: of their output frames those are kept that the features reach.
         step = self.config.grid.subsampling
         count = -(-feats.shape[1] // step)
