@@ -85,6 +85,9 @@ def test_rows_of_a_batch_are_heard_each_by_its_own_subsampling():
         torch.testing.assert_close(emb[0], MODEL.encoder.pre_encode(feats, lengths)[0][0])
         lower = feats[..., : narrow_bands(16)]
         torch.testing.assert_close(emb[1], MODEL.encoder.narrowband(lower, lengths)[0][1])
+        told, _ = MODEL.encoder.subsample(feats, lengths, torch.tensor([True, False]))  # against what it would detect
+        torch.testing.assert_close(told[0], MODEL.encoder.narrowband(lower, lengths)[0][0])
+        torch.testing.assert_close(told[1], MODEL.encoder.pre_encode(feats, lengths)[0][1])
 
 
 def test_each_process_that_trains_has_a_gradient_for_both():

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -142,10 +143,15 @@ def test_designs_b_and_c_look_ahead(design):
     assert (before - encode(encoding, logits)[:, :40]).abs().max() > 1e-3
 
 
-def test_design_b_adds_the_code_of_the_soft_rank_of_each_class_as_far_as_it_speaks():
-    encoding, logits = build("soft", "harmonic", order_temperature_frames=5.0), estimates(3)
+@pytest.mark.parametrize("kernel", ["harmonic", "learned"])
+def test_design_b_adds_the_code_of_the_soft_rank_of_each_class_as_far_as_it_speaks(kernel):
+    encoding, logits = build("soft", kernel, order_temperature_frames=5.0), estimates(3)
     times, presence = expected_arrivals(logits[0].double().numpy(), encoding.sharpness)
-    codes = harmonics(torch.tensor(soft_ranks(times, 5.0)), CONFIG.dim)
+    ranks = soft_ranks(times, 5.0)
+    codes = harmonics(torch.tensor(ranks), CONFIG.dim)
+    if kernel == "learned":
+        table = encoding.table.detach().double().numpy()
+        codes = torch.tensor(np.stack([np.interp(ranks, range(4), column) for column in table.T], axis=1))
     expected = (torch.sigmoid(logits[0].double()) * torch.tensor(presence)) @ codes
     torch.testing.assert_close(encode(encoding, logits)[0].double(), expected, atol=1e-4, rtol=0)
 
@@ -216,6 +222,16 @@ def test_the_padding_is_not_read(design):
         found = encoding.encode(padded, valid)
     torch.testing.assert_close(found[:, :60], alone, atol=1e-5, rtol=0)
     assert not found[:, 60:].any()
+
+
+def test_the_first_chunk_of_a_stream_is_encoded_as_a_whole_recording():
+    encoding, logits = build("hard"), torch.cat([estimates(4), torch.full((1, 20, 4), torch.nan)], dim=1)
+    torch.nn.init.constant_(encoding.gate, 0.5)
+    valid = torch.arange(80)[None] < 60
+    with torch.no_grad():
+        chunk, _ = encoding(logits, valid, encoding.init_state(logits))
+        whole, _ = encoding(logits, valid)
+    torch.testing.assert_close(chunk, whole, atol=0, rtol=0)
 
 
 @pytest.mark.parametrize("design", [*SORTED, "label"])

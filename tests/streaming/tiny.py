@@ -101,7 +101,9 @@ REMEMBERING = {
         AttentionConfig(CombinerHierarchicalCore(block_frames=2, fan_out=2, causal=True), "rope"),
     ),
     "combiner": _model(
-        AttentionConfig(CombinerFixedCore(block_frames=4, causal=True), "rope"), encoder={"kind": "transformer"}
+        AttentionConfig(CombinerFixedCore(block_frames=4, causal=True), "rope"),
+        encoder={"kind": "transformer"},
+        permutation="none",
     ),
     "sparse": _model(
         AttentionConfig(FixedCore(block_frames=4, summary_frames=1, causal=True), "rope"),
