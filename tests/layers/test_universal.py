@@ -1,6 +1,7 @@
 """Universal Transformer: one layer repeated, with adaptive halting per frame."""
 
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -8,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from sortformer.config.attention import Position
+from sortformer.config.attention import AttentionConfig, Position
+from sortformer.config.cores import SpanCore
 from sortformer.config.depth import UniversalDepth
 from sortformer.config.model import EncoderConfig
 from sortformer.layers import TransformerBlock, build_stack
@@ -20,9 +22,19 @@ from tests.oracles.depth_loops import halted
 DIM, FRAMES = 8, 7
 
 
-def build(layers: int, depth: UniversalDepth, position: Position = "rope", seed: int = 0) -> UniversalStack:
+def build(
+    layers: int, depth: UniversalDepth, position: Position = "rope", seed: int = 0, **options: Any
+) -> UniversalStack:
     config = EncoderConfig(
-        "transformer", dim=DIM, heads=2, ff_dim=12, layers=layers, position=position, depth=depth, dropout=0.0
+        "transformer",
+        dim=DIM,
+        heads=2,
+        ff_dim=12,
+        layers=layers,
+        position=position,
+        depth=depth,
+        dropout=0.0,
+        **options,
     )
     kind = partial(TransformerBlock, norm="pre", activation="gelu")
     with torch.random.fork_rng(devices=[]):
@@ -120,3 +132,13 @@ def test_pondering_costs_where_frames_may_still_become_sure():
     gradient = stack.done_bias.grad  # pyright: ignore[reportAttributeAccessIssue]
     assert isinstance(gradient, Tensor)
     assert gradient < 0  # more certain frames halt earlier
+
+
+@pytest.mark.parametrize("halting", [False, True])
+def test_the_loss_of_its_core_counts_each_time(halting: bool):
+    span = AttentionConfig(SpanCore(max_frames=4, ramp_frames=3))
+    stack = build(4, UniversalDepth(halting=halting), attention=(span,))
+    if isinstance(stack, HaltingStack):
+        stack.done_bias.data.fill_(-1e3)  # no frame halts before the last time
+    found, once = (run(*unpadded(frames())).losses["span"] for run in (stack, stack[0]))
+    torch.testing.assert_close(found, 4 * once)
