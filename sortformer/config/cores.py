@@ -221,13 +221,13 @@ class ReformerCore(Bounded):
     """Frames in the same hash bucket attend to each other; queries and keys are shared."""
 
     kind: Literal["reformer"] = "reformer"
-    buckets: int = 16
+    buckets: int = size(16)
     rounds: int = size(2)
     chunk_frames: int = size(64)
 
     def __post_init__(self) -> None:
         Bounded.__post_init__(self)
-        if self.buckets != 1 and (self.buckets < 2 or self.buckets % 2):
+        if self.buckets != 1 and self.buckets % 2:
             raise ConfigError(f"buckets of the attention core 'reformer' must be 1 or even, got {self.buckets}")
 
 

@@ -1,6 +1,8 @@
 """Attention configs: validation, plain dictionaries, and one per layer; without one the default model."""
 
 import json
+from dataclasses import fields
+from typing import get_args
 
 import pytest
 import torch
@@ -8,6 +10,7 @@ import torch
 from sortformer.checkpoint import load, save
 from sortformer.config import combiners, cores, memories
 from sortformer.config.attention import AttentionConfig
+from sortformer.config.bounds import Bounded
 from sortformer.config.model import EncoderConfig, HeadConfig, ModelConfig
 from sortformer.config.strict import from_dict, to_dict
 from sortformer.errors import ConfigError
@@ -107,6 +110,19 @@ def test_a_wrong_word_in_python_is_refused_as_in_a_file(values, message):
 def test_a_value_that_cannot_be_is_refused_where_it_is_given(make, message):
     with pytest.raises(ConfigError, match=message):
         make()
+
+
+BOUNDED = [kind for kind in get_args(cores.Core | memories.Memory) if issubclass(kind, Bounded)]
+
+
+@pytest.mark.parametrize("kind", BOUNDED, ids=lambda kind: kind.__name__)
+def test_every_mechanism_refuses_numbers_out_of_their_bounds(kind: type):
+    for each in fields(kind):
+        if "bounds" in each.metadata:
+            least, most = each.metadata["bounds"]
+            for value in (least - 1, most + 1):
+                with pytest.raises(ConfigError, match=rf"^{each.name} of the .* must be >= {least} .*, got {value}$"):
+                    kind(**{each.name: value})
 
 
 @pytest.mark.parametrize(
