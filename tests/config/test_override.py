@@ -31,9 +31,9 @@ VALUES = {
             {"stages": [{"until_step": 5, "batch_size": 8}, {"until_step": 20, "batch_size": 2}], "steps": 20},
         ),
         (["stages=[]"], {"stages": []}),
-        (["init=runs/mine/model"], {"init": "runs/mine/model"}),
+        (["init = runs/Mine/model"], {"init": "runs/Mine/model"}),
         (['init="a b"'], {"init": "a b"}),
-        (['init=a="b" ü'], {"init": 'a="b" ü'}),
+        (['init=a="b" ü 🎙'], {"init": 'a="b" ü 🎙'}),
     ],
 )
 def test_settings_take_the_place_of_those_in_the_file(settings: list[str], changed: dict[str, object]):

@@ -42,6 +42,8 @@ def test_tables_of_a_recipe_fill_nested_configs():
         (lambda: ChannelConfig(snr_db=(1, 2, 3)), r"range \[low, high\]"),
         (lambda: CastingConfig(voice_gain_db=-1), "negative"),
         (lambda: CastingConfig(voice_gain_db=math.inf), "voice_gain_db must be finite"),
+        (lambda: CastingConfig(turn_tilt=1), "turn_tilt of the casting must be at least 0 and below 1, got 1"),
+        (lambda: CastingConfig(turn_speed=-0.1), "turn_speed of the casting must be at least 0 and below 1, got -0.1"),
         (lambda: CastingConfig(turn_gain_db=math.inf), "turn_gain_db must be finite"),
         (lambda: TurnTakingConfig(turn_spread=math.inf), "turn_spread must be finite"),
         (lambda: TurnTakingConfig(pause_median_s=(1, math.inf)), "pause_median_s must be finite"),

@@ -39,6 +39,7 @@ class Bicycle:
     second_brake: Rim | Disc | None = None
     load_kg: int | None = None
     spares: tuple[Wheel, ...] = ()
+    lock: Literal["chain", "frame"] | None = None
 
 
 wheels = st.builds(Wheel, st.integers(), st.lists(st.floats(allow_nan=False)).map(tuple))
@@ -97,6 +98,8 @@ def test_a_dictionary_is_lists_scalars_and_dictionaries_only(bicycle):
         ({"name": "x", "bell": 1}, r"^bell must be bool, got 1$"),
         ({"name": "x", "brake": "drum"}, r"^brake must be one of rim, disc, or a table of such a kind, got 'drum'$"),
         ({"name": "x", "brake": None}, r"^brake must be one of rim, disc, or a table of such a kind, got None$"),
+        ({"name": "x", "brake": ["rim"]}, r"^brake must be one of rim, disc, or a table .*, got \['rim'\]$"),
+        ({"name": "x", "lock": "rope"}, r"^lock must be one of chain, frame, got 'rope'$"),
         ({"name": 7}, r"^name must be str, got 7$"),
         ({"name": "x", "weight_kg": float("nan")}, r"^weight_kg must be a number, got nan$"),
         ({"name": "x", "weight_kg": 10**400}, r"^weight_kg must be a number, got 10+\.\.\.0+$"),
@@ -116,7 +119,7 @@ def test_whole_numbers_are_welcome_where_a_float_is_meant():
 
 
 def test_nothing_is_welcome_where_it_is_an_option():
-    bicycle = from_dict(Bicycle, {"name": "x", "spare": None, "second_brake": None, "load_kg": None})
+    bicycle = from_dict(Bicycle, {"name": "x", "spare": None, "second_brake": None, "load_kg": None, "lock": None})
     assert bicycle == Bicycle("x")
 
 

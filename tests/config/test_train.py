@@ -191,6 +191,8 @@ def test_a_recipe_that_is_no_text_in_utf_8_is_one_sentence(tmp_path, encoding):
         *((LossConfig, {name: float("inf")}) for name in ("deep_weight", "ponder_weight", "voice_pairs_weight")),
         *((TeacherConfig, {"table": "t.npz", name: float("inf")}) for name in ("scale", "weight", "final_weight")),
         (TeacherConfig, {"table": "t.npz", "weight": -1.0}),
+        (CountTeacherConfig, {"network": "n.npz", "weight": -1.0}),
+        (CountTeacherConfig, {"network": "n.npz", "final_weight": float("inf")}),
         (StageConfig, {"until_step": 1, "duration_s": 0.0, "batch_size": 1}),
     ],
 )
@@ -258,7 +260,7 @@ def test_recordings_of_a_recipe_are_beside_it_and_weighed(tmp_path):
     ("kind", "values", "message"),
     [
         (DataConfig, {}, "nothing to train on"),
-        (DataConfig, {"bank": "bank", "simulated_weight": 0.0}, "simulated_weight"),
+        *((DataConfig, {"bank": "b", "simulated_weight": x}, "simulated_weight") for x in (0.0, -1.0, float("inf"))),
         (RecordingsConfig, {"manifest": "own.jsonl", "weight": 0.0}, "positive weight"),
         (RecordingsConfig, {"manifest": "own.jsonl", "weight": float("inf")}, "positive weight"),
         (RecordingsConfig, {"manifest": "own.jsonl", "channel_probability": 1.5}, "channel_probability"),
@@ -274,6 +276,7 @@ def test_a_run_needs_something_to_be_evaluated_on():
     with pytest.raises(ConfigError, match="nothing to evaluate on"):
         replace(CONFIG, data=real)
     assert replace(CONFIG, data=real, evaluate_conversations=0).data == real
+    assert replace(CONFIG, data=replace(real, dev="dev.jsonl")).data.dev == "dev.jsonl"
 
 
 def test_a_stage_lasts_until_its_last_step():
