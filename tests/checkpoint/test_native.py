@@ -175,9 +175,19 @@ def test_weights_that_are_not_finite_are_refused(saved):
         checkpoint.load(saved)
 
 
+def make_a_folder_of(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
 DAMAGE = {
     "no config": (lambda folder: (folder / "config.json").unlink(), r"holds no model: it has no config.json"),
     "no weights": (lambda folder: (folder / "model.safetensors").unlink(), r"holds no model: it has no model.saf"),
+    "config is a folder": (lambda folder: make_a_folder_of(folder / "config.json"), r"cannot read .*config\.json: "),
+    "weights are a folder": (
+        lambda folder: make_a_folder_of(folder / "model.safetensors"),
+        r"cannot read .*model\.safetensors: ",
+    ),
     "empty config": (lambda folder: (folder / "config.json").write_text(""), r"config.json: not JSON"),
     "binary config": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe"), r"config.json: not JSON"),
     "deep config": (lambda folder: (folder / "config.json").write_text(99_999 * "["), r"config.json: not JSON"),
