@@ -92,17 +92,23 @@ turns = st.lists(
 
 
 @settings(max_examples=25)
-@given(turns=turns, duration=st.integers(5, 150), most=st.integers(1, 4), seed=st.integers(0, 10**6))
-def test_nobody_is_ever_without_a_slot_and_nothing_else_is_left_out(recordings, turns, duration, most, seed):
+@given(
+    turns=turns,
+    begin=st.integers(0, 60),
+    duration=st.integers(5, 150),
+    most=st.integers(1, 4),
+    seed=st.integers(0, 10**6),
+)
+def test_nobody_is_ever_without_a_slot_and_nothing_else_is_left_out(recordings, turns, begin, duration, most, seed):
     reference = Diarization(turns, 10.0)
-    alone = Recordings("made up", recordings.entries[:1], (reference,), (((0.0, 10.0),),))
-    length = min(duration / 10, 10.0)
+    alone = Recordings("made up", recordings.entries[:1], (reference,), (((begin / 10, 10.0),),))
+    length = min(duration, 100 - begin) / 10
     times = [(turn.speaker, turn.start, turn.end) for turn in reference]
 
     def heard(start_s: float) -> int:
         return len({name for name, a, b in times if a < start_s + length - 1e-9 and b > start_s + 1e-9})
 
-    possible = {hop for hop in range(round((10 - length) * 100) + 1) if heard(hop / 100) <= most}
+    possible = {hop for hop in range(10 * begin, round((10 - length) * 100) + 1) if heard(hop / 100) <= most}
     if not possible:
         with pytest.raises(InputError, match=r"^no stretch of .* s of the recordings in made up has at most"):
             Crops(alone, duration / 10, most, MODEL)
