@@ -157,7 +157,7 @@ def test_a_finer_output_has_no_use_for_it(run_config, tmp_path):
         (lambda path: path.write_bytes(b"no archive at all"), "cannot read the count teacher"),
         (lambda path: np.savez(path, sinc=np.zeros((2, 1, 5))), "it lacks '"),
         (lambda path: np.savez(path, voice=np.array(["ann"])), "'voice' has values that are not finite numbers"),
-        (lambda path: np.savez(path, **(counting_network() | {"sinc": np.full((6, 1, 31), np.nan)})), "not finite"),
+        (lambda path: np.savez(path, **(counting_network() | {"sinc": [[[0.0] * 30 + [np.nan]]] * 6})), "not finite"),
         (lambda path: np.savez(path, **(counting_network() | {"lstm.bias_hh_l0": np.ones(3)})), "bias_hh_l0"),
     ],
 )
