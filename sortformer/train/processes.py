@@ -32,17 +32,13 @@ class Processes:
         """Whether this is the process that writes log and state."""
         return self.rank == 0
 
-    def sum(self, values: Tensor) -> Tensor:
-        """Sum a tensor over all processes, in place."""
-        if self.count > 1:
-            dist.all_reduce(values)
-        return values
-
     def sum_numbers(self, *numbers: float) -> list[float]:
         """Return the sums of some numbers over all processes."""
         if self.count == 1:
             return list(numbers)
-        return self.sum(torch.tensor(numbers, dtype=torch.float64, device=self.device)).tolist()
+        sums = torch.tensor(numbers, dtype=torch.float64, device=self.device)
+        dist.all_reduce(sums)
+        return sums.tolist()
 
     def check_same(self, number: int, what: str) -> None:
         """Check that a number is the same in all processes; all of them must call this.
@@ -65,7 +61,8 @@ class Processes:
         used = self.sum_numbers(*(float(parameter.grad is not None) for parameter in parameters))
         shared = [parameter for parameter, count in zip(parameters, used, strict=True) if count]
         gradients = [torch.zeros_like(each) if each.grad is None else each.grad for each in shared]
-        flat = self.sum(torch.cat([gradient.flatten() for gradient in gradients]))
+        flat = torch.cat([gradient.flatten() for gradient in gradients])
+        dist.all_reduce(flat)
         for parameter, total in zip(shared, flat.split([each.numel() for each in shared]), strict=True):
             parameter.grad = total.view_as(parameter)
 
