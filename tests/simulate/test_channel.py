@@ -115,6 +115,11 @@ def test_the_power_of_noise_falls_with_its_slope(slope):
     assert np.polyfit(octaves, level_db[1:], 1)[0] == pytest.approx(-10 * np.log10(2) * slope, abs=0.3)
 
 
+def test_a_channel_is_clean_as_often_as_asked_for():
+    clean = [plan.hum_snr_db == np.inf for plan in drawn(clean_probability=0.3, hum_probability=1.0)]
+    assert np.mean(clean) == pytest.approx(0.3, abs=0.1)
+
+
 def test_a_clean_channel_has_the_level_that_is_asked_for():
     levels = [float(plan.level_dbfs) for plan in drawn(clean_probability=1.0, level_dbfs=(-18.5, -18.0))]
     assert min(levels) >= -18.5
