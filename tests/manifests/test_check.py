@@ -194,6 +194,8 @@ def test_a_recording_that_cannot_be_trained_on_for_want_of_a_duration_is_doubted
     (doubt,) = check([tmp_path / "m.jsonl"], listen=listen).doubts
     assert doubt.recording == "one"
     assert doubt.what == "its header has no duration, which training needs: give its 'duration' in the manifest"
+    write(tmp_path / "given.jsonl", [replace(live, duration=1.0)])
+    assert not check([tmp_path / "given.jsonl"], listen=listen).doubts
 
 
 def test_what_comes_twice_in_a_manifest_is_found(tmp_path: Path, entry: Entry):
