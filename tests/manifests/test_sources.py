@@ -35,6 +35,11 @@ def kaldi(folder: Path, **files: str) -> Path:
     return folder
 
 
+def test_kaldi_data_of_recordings_alone_have_no_references(tmp_path: Path):
+    data = kaldi(tmp_path / "data", wav_scp=f"one {sound(tmp_path / 'one.wav', 2.0)}\n")
+    assert [(draft.entry.id, draft.turns) for draft in from_kaldi(data)] == [("one", None)]
+
+
 def test_kaldi_segments_become_turns(tmp_path: Path):
     wav = sound(tmp_path / "my calls" / "one.wav", 2.0)
     data = kaldi(
@@ -164,8 +169,8 @@ def test_a_lhotse_cut_is_a_window_with_turns_in_the_recordings_time(tmp_path: Pa
     assert (draft.entry.id, draft.entry.offset, draft.entry.duration) == ("cut-1", 4.0, 3.0)
     assert draft.turns == (Turn(3.5, 5.5, "anna"),)
     assert from_lhotse(lines(tmp_path / "silent.jsonl", cut | {"supervisions": None}))[0].turns == ()
-    with pytest.raises(InputError, match="'supervisions' must be a list of mappings, got 'anna'"):
-        from_lhotse(lines(tmp_path / "broken.jsonl", cut | {"supervisions": "anna"}))
+    with pytest.raises(InputError, match="'supervisions' must be a list of mappings, got 3"):
+        from_lhotse(lines(tmp_path / "broken.jsonl", cut | {"supervisions": 3}))
 
 
 def test_what_sounds_otherwise_than_the_file_of_lhotse_is_to_be_saved_first(tmp_path: Path):

@@ -73,6 +73,10 @@ def test_nobody_follows_themselves_but_as_often_as_asked_for():
     assert share(0.4) == pytest.approx(0.4, abs=0.05)
 
 
+def test_anybody_may_begin():
+    assert {outline.speaker[0] for outline in outlines(3, same_speaker_probability=1.0)} == {0, 1, 2}
+
+
 def test_who_has_said_nothing_yet_is_soon_heard_however_one_speaker_dominates():
     drawn = outlines(4, dominance=(0.1, 0.1), backchannel_probability=(0, 0), same_speaker_probability=0.0)
     heard = [len(np.unique(outline.speaker[:10])) for outline in drawn]
