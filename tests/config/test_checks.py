@@ -98,6 +98,8 @@ def test_a_value_of_another_type_is_refused_by_name(config: Any, name: str, valu
         (LossConfig(), {"sort_weight": 1.0, "deep_sort_weight": 1.0, "deep_weight": 0.0}),
         (TRAIN, {"seed": 2**31 - 1, "workers": 0}),
         (DataConfig("bank", recordings=(RecordingsConfig("m.jsonl"),)), {"simulated_weight": 0.0, "pool": 1}),
+        (StreamConfig(6), {"chunk_frames": 1, "max_speakers": 1}),
+        (SpeakerCacheConfig(), {"frames": 0, "silence_frames": 0}),
         (CastingConfig(), {"voice_gain_db": 200.0, "turn_tilt": 0.0}),
         (TurnTakingConfig(), {"turn_spread": 10.0, "overlap_probability": (0.0, 1.0)}),
         (ChannelConfig(), {"level_dbfs": (-200.0, 200.0), "clip_share": (1.0, 1.0), "babble_voices": (1, 1)}),

@@ -50,6 +50,8 @@ def test_nvidias_presets_are_those_of_the_model_cards():
         {"chunk_frames": 5, "max_speakers": 0},
         {"chunk_frames": 5, "speaker_cache": {"frames": -1}},
         {"chunk_frames": 5, "speaker_cache": {"probability_floor": 0.5}},
+        {"chunk_frames": 5, "speaker_cache": {"probability_floor": 0.0}},
+        {"chunk_frames": 5, "speaker_cache": {"silence_frames": -1}},
         {"chunk_frames": 5, "speaker_cache": {"newcomer_bonus": -0.1}},
     ],
 )
