@@ -326,14 +326,15 @@ def test_statistics_are_those_of_counting_cells(turns):
 
 
 def test_statistics_add_up_and_read_well():
-    turns = [trees.Turn(0, 2, "a"), trees.Turn(1, 3, "b")]
-    total = Statistics.of(turns, 4.0) + Statistics.of(turns[:1], 4.0) + Statistics.of(None, 2.0)
-    assert (total.recordings, total.duration_s, total.annotated_s) == (3, 10.0, 8.0)
-    assert (total.speech_s, total.overlap_s) == (5.0, 1.0)
+    turns = [trees.Turn(0, 2, "a"), trees.Turn(0.5, 3, "b")]
+    total = Statistics.of(turns, 4.0) + Statistics.of(turns[:1], 4.0) + Statistics.of(None, 90_000.0)
+    assert (total.recordings, total.duration_s, total.annotated_s) == (3, 90_008.0, 8.0)
+    assert (total.speech_s, total.overlap_s) == (5.0, 1.5)
     assert str(total) == (
-        "3 recordings, 0.00 h, 1 to 2 speakers (mean 1.5), speech 62.5 % of the time, overlap 20.0 % of the speech, "
-        "3 turns of 2.00 s on average"
+        "3 recordings, 25.00 h, 1 to 2 speakers (mean 1.5), speech 62.5 % of the time, overlap 30.0 % of the speech, "
+        "3 turns of 2.17 s on average"
     )
+    assert str(Statistics.of(None, 90_000.0)) == "1 recording, 25.00 h"
     assert str(Statistics.of((), None)) == (
         "1 recording, 0.00 h, 0 to 0 speakers (mean 0.0), speech 0.0 % of the time, overlap 0.0 % of the speech, "
         "0 turns of 0.00 s on average"

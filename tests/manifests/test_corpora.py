@@ -40,6 +40,23 @@ def test_ami_without_two_arrays_is_complete(tmp_path: Path):
     assert ids(found.splits)["train"] == ("ES2002a",)
 
 
+def test_ami_without_a_headset_mix_of_one_of_them_is_not(tmp_path: Path):
+    root = trees.ami(tmp_path, ["Mix-Headset"])
+    shutil.rmtree(root / "amicorpus/IS1003b")
+    assert from_ami(root / "amicorpus", root / "AMI-diarization-setup", partial=True).without == ()
+
+
+def test_ami_may_be_flac_and_have_all_references_in_one_folder(tmp_path: Path):
+    root = trees.ami(tmp_path, ["Mix-Headset"])
+    setup, wav = root / "AMI-diarization-setup", root / "amicorpus/ES2011a/audio/ES2011a.Mix-Headset.wav"
+    for path in (*setup.glob("only_words/rttms/*/*"), *setup.glob("uems/*/*")):
+        path.rename(root / path.name)
+    flac = wav.rename(wav.with_suffix(".flac"))
+    shutil.rmtree(setup)
+    (draft,) = from_ami(root / "amicorpus", root, partial=True).splits["dev"]
+    assert draft.entry == Entry("ES2011a", flac, duration=1.0, rttm=root / "ES2011a.rttm", uem=root / "ES2011a.uem")
+
+
 def test_a_missing_ami_meeting_is_refused_unless_allowed(tmp_path: Path):
     root = trees.ami(tmp_path, ["Mix-Headset"])
     with pytest.raises(InputError, match=r"lacks IS1000a.Mix-Headset.wav of the split 'train' and 132 more"):
@@ -93,11 +110,20 @@ def test_callhome_without_calls_or_references_is_refused(tmp_path: Path):
         from_callhome(root / "r65_8_1", key, partial=True)
 
 
+def test_a_split_without_recordings_is_omitted_if_some_may_be_missing(tmp_path: Path):
+    root = trees.ami(tmp_path, ["Mix-Headset"])
+    shutil.rmtree(root / "amicorpus/ES2011a")
+    assert [*from_ami(root / "amicorpus", root / "AMI-diarization-setup", partial=True).splits] == ["train", "test"]
+    root = trees.callhome(tmp_path, ["iaaa"])
+    assert [*from_callhome(root / "r65_8_1", root / "sre2000-key", partial=True)] == ["part1"]
+
+
 def test_voxconverse_goes_by_the_folders_of_the_annotations(tmp_path: Path):
     root = trees.voxconverse(tmp_path)
+    audio, reference = root / "voxconverse_test_wav/aepyx.flac", root / "voxconverse/test/aepyx.rttm"
+    audio.with_suffix(".wav").rename(audio)  # each may be either
     found = from_voxconverse(root, root / "voxconverse")
     assert ids(found) == {"dev": ("abjxc", "afjiv"), "test": ("aepyx",)}
-    audio, reference = root / "voxconverse_test_wav/aepyx.wav", root / "voxconverse/test/aepyx.rttm"
     assert found["test"][0].entry == Entry("aepyx", audio, duration=1.0, rttm=reference)
 
 

@@ -20,6 +20,7 @@ def test_recordings_go_with_rttm_of_their_name_wherever_it_lies(tmp_path: Path):
     sound(tmp_path / "monday" / "one.wav", 1.5)
     sound(tmp_path / "two.flac")
     sound(tmp_path / ".trash" / "three.wav")
+    (tmp_path / "._two.flac").write_bytes(b"\x00\x05\x16\x07")  # as macOS leaves on other disks
     reference = truth(tmp_path / "refs" / "one.rttm", (0, 1, "a"))
     (tmp_path / "refs" / "one.uem").write_text("one 1 0 1\n")
     one, two = sorted((draft.entry for draft in from_folder(tmp_path)), key=lambda entry: entry.id)
