@@ -20,9 +20,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_sound_installation_passes_every_check(model: Path):
     findings = {finding.name: finding for finding in doctor.examine(model, "cpu")}
-    assert all(finding.good for finding in findings.values())
+    assert all(finding.good and finding.detail for finding in findings.values())
     assert f"torch {torch.__version__}" in findings["versions"].detail
-    assert "up to 4 speakers" in findings["weights"].detail
+    assert findings["weights"].detail.endswith(" parameters, up to 4 speakers")
     assert "5 s of audio to 63 frames" in findings["self-test"].detail
 
 
@@ -31,6 +31,13 @@ def test_it_says_how_many_speakers_are_told_apart_by_voice(model: Path, tmp_path
     checkpoint.save(tmp_path / "voices", network, PostprocessConfig(clustering=ClusteringConfig(0.4)))
     findings = {finding.name: finding for finding in doctor.examine(tmp_path / "voices", "cpu")}
     assert "up to 8 speakers, 40 on request" in findings["weights"].detail
+
+
+def test_a_package_that_is_missing_is_named_among_the_versions(model: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(doctor, "_PACKAGES", ("numpy", "no-such-package"))
+    versions = next(iter(doctor.examine(model, "cpu")))
+    assert versions.detail.endswith(f"numpy {np.__version__}, no-such-package not installed")
+    assert versions.good  # it may be optional
 
 
 def test_a_missing_model_spoils_its_checks_only(tmp_path: Path):

@@ -29,11 +29,14 @@ RESULT = Diarization((Turn(0, 4.96, "speaker_0"), Turn(4.96, 10, "speaker_1")), 
 
 
 def bars(axes) -> dict[str, str]:
-    """Return the colours of bars by the name of their row."""
+    """Return the colours of bars by the name of their row; all are within the panel."""
+    bottom, top = axes.get_ylim()
     names = {label.get_position()[1]: label.get_text() for label in axes.get_yticklabels()}
     colours = {}
     for collection in axes.collections:
-        row = np.mean([path.vertices[:, 1].mean() for path in collection.get_paths()])
+        places = np.concatenate([path.vertices[:, 1] for path in collection.get_paths()])
+        assert top <= places.min() < places.max() <= bottom
+        row = places.mean()
         name = next(name for place, name in names.items() if abs(place - row) < 0.3)
         colours[name] = to_hex(collection.get_facecolor()[0])
     return colours
@@ -48,6 +51,11 @@ def test_a_speaker_has_the_colour_of_the_slot_and_of_the_reference(probabilities
     assert bars(truth) == {"Zoe": slots[1], "Adam": slots[0], "passer-by": "#bbbbbb"}
     assert curves.get_title(loc="left") == "meeting"
     assert truth.get_xlim() == (0, 10)
+    assert curves.get_ylim() == pytest.approx((0, 1), abs=0.05)
+    assert [path.get_extents().intervalx.tolist() for each in turns.collections for path in each.get_paths()] == [
+        [0, 4.96],
+        [4.96, 10],
+    ]
 
 
 def test_text_stays_in_the_picture_and_the_name_clear_of_the_legend():
@@ -81,6 +89,14 @@ def test_who_is_never_heard_has_nobodys_colour(probabilities: Probabilities):
     found = Diarization(RESULT.turns[:1], 10.0, "meeting")
     truth = figure(probabilities, found, [Turn(5, 9, "Adam")]).axes[2]
     assert bars(truth) == {"Adam": "#bbbbbb"}
+
+
+def test_who_has_no_slot_has_nobodys_colour(probabilities: Probabilities):
+    """More speakers than slots, as voices are told apart by clustering."""
+    found = Diarization(tuple(Turn(2 * at, 2 * at + 2, f"speaker_{at}") for at in range(5)), 10.0)
+    curves, turns, truth, _ = figure(probabilities, found, found).axes
+    assert set(bars(turns).values()) == {*(to_hex(patch.get_edgecolor()) for patch in curves.patches), "#bbbbbb"}
+    assert bars(truth) == bars(turns)
 
 
 def legend(curves) -> list[str]:
@@ -141,6 +157,7 @@ def test_nobody_speaks_on_either_side(probabilities: Probabilities):
         assert [text.get_text() for text in axes.texts] == ["nobody speaks"]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     ("format", "beginning"), list(zip(FORMATS, (b"\x89PNG", b"<?xml", b"%PDF", b"\xff\xd8\xff"), strict=True))
 )
