@@ -63,6 +63,7 @@ def test_where_no_stream_is_that_is_said(server: Running, path: str, caplog: pyt
     [
         ("POST", "/", 405),
         ("GET", "/docs", 404),
+        ("GET", "/redoc", 404),
         ("POST", "/v1/diarize/", 404),
         ("POST", "/api/v1/diarize", 404),
         ("GET", "/v1/diarize", 405),

@@ -28,8 +28,10 @@ def test_what_comes_while_a_step_is_computed_makes_the_next_one(monkeypatch: pyt
         batch, sessions = Batch(pool), [pool.open() for _ in range(5)]
         first = asyncio.ensure_future(batch.push(sessions[0], WAVE))
         await asyncio.sleep(0.05)
-        rest = [asyncio.ensure_future(batch.push(session, WAVE)) for session in sessions[1:]]
-        await asyncio.sleep(0.05)
+        rest = []
+        for session in sessions[1:]:
+            rest.append(asyncio.ensure_future(batch.push(session, WAVE)))
+            await asyncio.sleep(0.02)
         rest[0].cancel()  # its client has disconnected: the others are not affected
         assert not first.done()
         go_on.set()

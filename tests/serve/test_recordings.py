@@ -153,6 +153,7 @@ def test_any_format_will_do(server: Running, tmp_path: Path):
     assert server.post(flac.name, flac.read_bytes(), response_format="rttm").text == DIARIZER(flac).to_rttm()
 
 
+@pytest.mark.filterwarnings("error")  # they are the client's
 def test_silence_has_no_turns(server: Running, tmp_path: Path):
     quiet = write(tmp_path / "quiet.wav", 0 * chirp(2, 16_000), 16_000)
     answer = server.post("quiet.wav", quiet.read_bytes())
@@ -210,6 +211,11 @@ def test_wrong_options_are_one_sentence(server: Running, wav: Path, options: dic
     assert answer.status_code == 400
     assert list(answer.json()) == ["error"]
     assert words in answer.json()["error"]
+
+
+def test_of_wrong_options_the_first_is_told_alone(server: Running, wav: Path):
+    answer = server.post(wav.name, b"", num_speakers="two", exclusive="perhaps")
+    assert answer.json()["error"] == "num_speakers cannot be 'two': it must be a whole number"
 
 
 @pytest.mark.parametrize(

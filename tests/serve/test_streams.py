@@ -129,6 +129,7 @@ def test_voices_that_come_before_the_recording_bear_their_names(server: Running,
     assert set(people) & {turn["speaker"] for turn in said[-1]["result"]["turns"]}
 
 
+@pytest.mark.filterwarnings("error")  # nobody else is
 def test_a_client_is_warned_of_voices_that_sound_alike():
     alike = Diarizer(tiny_model(gain=5.0), PostprocessConfig(clustering=ClusteringConfig(1.99)), "tiny")
     with running(application(alike, max_streams=1, max_upload_mb=1)) as server, server.stream(preset="1s") as stream:
@@ -202,6 +203,7 @@ def test_streams_that_have_ended_leave_no_threads(server: Running):
     eventually(lambda: pooled() <= before)
 
 
+@pytest.mark.filterwarnings("error")  # they are the client's
 def test_silence_has_no_turns(server: Running):
     with server.stream(preset="1s") as stream:
         said = sent(stream, bytes(96_000), 3_200)
@@ -280,7 +282,9 @@ def test_a_message_that_is_too_large_is_refused(server: Running):
     assert closed.value.rcvd.code == 1009
 
 
-def test_there_are_so_many_streams_and_one_that_vanishes_leaves_its_place(server: Running):
+def test_there_are_so_many_streams_and_one_that_vanishes_leaves_its_place(
+    server: Running, caplog: pytest.LogCaptureFixture
+):
     with contextlib.ExitStack() as opened:
         streams = [opened.enter_context(server.stream()) for _ in range(MOST)]
         assert server.state()["streams"] == MOST
@@ -293,6 +297,7 @@ def test_there_are_so_many_streams_and_one_that_vanishes_leaves_its_place(server
             other.send(END)
             assert json.loads(other.recv(timeout=60))["type"] == "done"
     eventually(lambda: server.state()["streams"] == 0)
+    assert not caplog.records
 
 
 def test_who_sends_ahead_waits_and_what_waits_is_bounded(server: Running, monkeypatch: pytest.MonkeyPatch):
@@ -322,7 +327,9 @@ def test_who_sends_ahead_waits_and_what_waits_is_bounded(server: Running, monkey
     eventually(lambda: server.state()["streams"] == 0)
 
 
-def test_what_is_not_foreseen_is_told_without_the_server_s_affairs(server: Running, monkeypatch: pytest.MonkeyPatch):
+def test_what_is_not_foreseen_is_told_without_the_server_s_affairs(
+    server: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
     def broken(*_: object) -> None:
         raise RuntimeError("/secret/place")
 
@@ -332,4 +339,5 @@ def test_what_is_not_foreseen_is_told_without_the_server_s_affairs(server: Runni
         sentence, code = refused(stream)
     assert code == 1011
     assert "secret" not in sentence
-    eventually(lambda: server.state()["streams"] == 0)
+    eventually(lambda: "/secret/place" in caplog.text)  # which only who runs it can read
+    assert server.state()["streams"] == 0
