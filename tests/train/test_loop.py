@@ -197,6 +197,9 @@ def test_a_folder_that_is_locked_is_made_and_removed_if_nothing_is_written(tmp_p
         with locked(tmp_path / "new" / "run"):
             assert (tmp_path / "new" / "run").is_dir()
         assert not (tmp_path / "new" / "run").exists()
+    with locked(tmp_path / "new"):
+        assert list((tmp_path / "new").iterdir())
+    assert not list((tmp_path / "new").iterdir())  # one that was there before stays
 
 
 def test_two_runs_do_not_write_to_one_folder(run_config, tmp_path, whole):

@@ -88,6 +88,12 @@ def test_every_frame_keeps_its_labels(model, order, seen):
     assert same[:, 14:].logical_or(~valid[:, 14:]).all()
 
 
+def test_a_stream_ends_with_its_recording(model, seen):
+    share = torch.tensor([0.97, 0.5])  # of 50 and of 39 frames
+    streamed(model, *features(model), torch.zeros(2, 50, 3), CONFIG, share, IN_ORDER)
+    assert seen[1][1].sum(dim=1).equal(torch.tensor([14 + 5 + 2, 14 + 5 + 9]))
+
+
 def test_every_frame_keeps_its_counts(model, seen):
     feats, lengths = features(model)
     emb, _ = model.encoder.pre_encode(feats, lengths)
@@ -122,6 +128,23 @@ def test_silence_in_the_cache_has_the_labels_of_most_of_its_frames(model, monkey
     monkeypatch.setattr(model, "forward_frames", lambda emb, _: SimpleNamespace(probs=torch.zeros(*emb.shape[:2], 3)))
     _, labels, _ = streamed(model, feats, lengths, activity, CONFIG, torch.full((1,), 0.61), IN_ORDER)
     assert labels[0, :14].equal(torch.eye(3)[[0] * 14])
+
+
+def test_a_silence_that_was_learned_is_of_nobody(monkeypatch):
+    model, shown = small_model(small_config({"learned_silence": True})), list[torch.Tensor]()
+
+    def look(emb: torch.Tensor, _: torch.Tensor) -> SimpleNamespace:
+        shown.append(emb)
+        return SimpleNamespace(probs=torch.zeros(*emb.shape[:2], 3))
+
+    monkeypatch.setattr(model, "forward_frames", look)
+    several, share = torch.tensor([0.0, 0.0, 1.0]).expand(1, 50, 3), torch.full((1,), 0.61)
+    _, labels, counts = streamed(model, *features(model, 1), torch.ones(1, 50, 3), CONFIG, share, IN_ORDER, several)
+    silent = (shown[1] == model.encoder.silence).all(dim=2, keepdim=True)
+    assert silent[:, :14].any()
+    assert labels.equal((~silent).float().expand_as(labels))
+    assert counts is not None
+    assert counts.equal(torch.where(silent, torch.tensor([1.0, 0.0, 0.0]), several[:, :1]))
 
 
 def test_gradients_reach_the_frames_of_the_cache(model):
