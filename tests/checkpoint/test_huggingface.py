@@ -113,6 +113,9 @@ def test_a_model_is_fetched_once_and_then_needs_no_hub(hub, name):
 
 
 def test_a_program_without_a_console_can_fetch_one(hub, monkeypatch):
+    hidden = utils.are_progress_bars_disabled()
+    checkpoint.load("acme/v1")
+    assert utils.are_progress_bars_disabled() == hidden, "with a console, progress is shown"
     monkeypatch.setattr(sys, "stderr", None)
     try:
         checkpoint.load("acme/nemotron")
@@ -249,3 +252,11 @@ def test_without_network_it_says_so_at_once(tmp_path, monkeypatch):
             checkpoint.load("acme/nemotron")
     assert not waits  # huggingface-hub's own retries take 24 s
     assert "\n" not in str(caught.value)
+
+
+def test_a_hub_that_does_not_answer_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_ETAG_TIMEOUT", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        point_to(monkeypatch, f"http://127.0.0.1:{silent.getsockname()[1]}", tmp_path)
+        with pytest.raises(InputError, match="it cannot be downloaded"):
+            checkpoint.load("acme/nemotron")
