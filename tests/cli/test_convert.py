@@ -83,3 +83,7 @@ def test_a_model_that_is_there_is_replaced_when_asked(cli: Cli, tmp_path: Path, 
     assert cli("convert", NEMO, tmp_path / "folder.nemo", "--overwrite").errors == [
         f"{tmp_path / 'folder.nemo'} is a folder: give another name"
     ]
+    archive.rename(tmp_path / "file")
+    assert cli("convert", NEMO, tmp_path / "file", "--overwrite").errors == [
+        f"{tmp_path / 'file'} is a file: give another name"
+    ]

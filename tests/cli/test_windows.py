@@ -112,6 +112,9 @@ def test_a_manifest_that_selects_a_window_leaves_none_to_start_and_end(
     manifest.write_text(json.dumps({"audio_filepath": str(wav), "offset": 1.0, "duration": 0.5}))
     outcome = cli("diarize", manifest, "--end", "1.5", "--model", model)
     assert outcome.errors == ["the manifest selects a window already: leave out --start and --end"]
+    outcome = cli("diarize", manifest, "--uri", "part", "--model", model, "-o", tmp_path)
+    assert (outcome.code, outcome.err) == (0, "1 recording diarized\n")
+    assert (tmp_path / "part.rttm").exists()
     assert cli("diarize", manifest, "--uri", "part", "--model", model).out.startswith("SPEAKER part 1 1.000 ")
     manifest.write_text(json.dumps({"audio_filepath": str(wav), "offset": 0.0, "duration": 2.0}))
     assert cli("diarize", manifest, "--end", "1.5", "--model", model) == cli(

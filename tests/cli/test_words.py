@@ -91,8 +91,10 @@ def test_a_transcript_is_no_result(cli: Cli, model: Path, wav: Path, tmp_path: P
 
 def test_json_of_another_program_is_not_what_a_run_has_left(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     path = transcript(tmp_path / "out" / "meeting.json")
-    options = ("diarize", wav, "--model", model, "-o", path.parent, "-f", "json", "--skip-existing")
-    assert cli(*options).errors == [f"{path} is another program's, not a result: give another folder with -o"]
+    options = ("diarize", wav, "--model", model, "-o", path.parent, "--skip-existing", "-f", "json")
+    for also in ("", ",rttm"):
+        outcome = cli(*options[:-1], f"json{also}")
+        assert outcome.errors == [f"{path} is another program's, not a result: give another folder with -o"]
     path.unlink()
     assert cli(*options).err == "1 recording diarized\n"
     assert cli(*options).err == "0 recordings diarized, 1 skipped\n"
