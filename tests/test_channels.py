@@ -106,10 +106,10 @@ def test_speech_of_its_own_is_three_times_as_loud_as_what_may_leak_in(louder: fl
     assert (own == [1.0, kept]).all()
 
 
-def leak_of(one: np.ndarray | float, other: np.ndarray | float, said: float = 1.0) -> float:
+def leak_of(one: np.ndarray | float, other: np.ndarray | float, said: np.ndarray | float = 1.0) -> float:
     """How much of the first of two channels is heard in the second."""
-    power = np.stack(np.broadcast_arrays(np.ones(100), one, other)[1:], axis=1)
-    return leaks(np.tile([said, 0.0], (100, 1)), power, STEP_S)[0, 1]
+    said, silent, one, other = np.broadcast_arrays(said, 0.0, one, other, np.ones(100))[:-1]
+    return leaks(np.stack([said, silent], axis=1), np.stack([one, other], axis=1), STEP_S)[0, 1]
 
 
 def test_a_leak_is_what_is_always_there():
@@ -119,6 +119,8 @@ def test_a_leak_is_what_is_always_there():
     assert leak_of(1.0, np.where(begun < 40, 0.01, 0.5)) == pytest.approx(0.01 * 10**0.9)  # and somebody, 9 dB above
     assert leak_of(1.0, np.where(begun < 60, 0.01, 0.5)) == pytest.approx(0.01)
     assert leak_of(1.0, 0.01, said=0.4) == 0  # of nobody
+    last = begun == 99
+    assert leak_of(np.where(last, 1.0, 1e-4), 0.01, said=last) == pytest.approx(0.01)  # of who begins at the end
 
 
 def test_a_leak_is_told_by_what_is_as_loud_as_who_speaks():

@@ -98,6 +98,7 @@ def test_a_value_of_another_type_is_refused_by_name(config: Any, name: str, valu
         (LossConfig(), {"sort_weight": 1.0, "deep_sort_weight": 1.0, "deep_weight": 0.0}),
         (TRAIN, {"seed": 2**31 - 1, "workers": 0}),
         (DataConfig("bank", recordings=(RecordingsConfig("m.jsonl"),)), {"simulated_weight": 0.0, "pool": 1}),
+        (RecordingsConfig("m.jsonl"), {"channel_probability": 1.0}),
         (StreamConfig(6), {"chunk_frames": 1, "max_speakers": 1}),
         (SpeakerCacheConfig(), {"frames": 0, "silence_frames": 0}),
         (CastingConfig(), {"voice_gain_db": 200.0, "turn_tilt": 0.0}),

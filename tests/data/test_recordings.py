@@ -259,7 +259,7 @@ def test_noise_is_measured_against_speech_and_where_there_is_none_against_the_re
     noisy = replace(CLEAN, noise_probability=1.0, snr_db=(10.0, 10.0), noise_swing_db=(0.0, 0.0))
     batch = Crops(recordings, 3.0, 2, MODEL).read(Crop(0, 1.0, 3.0))
     active = (torch.arange(batch.activity.shape[1]) < spoken * batch.activity.shape[1]).float()
-    batch = replace(batch, activity=active[None, :, None].expand_as(batch.activity))
+    batch = replace(batch, activity=torch.stack([active, torch.zeros_like(active)], dim=1)[None])
     wave = rerecord(batch, noisy, np.random.default_rng(0)).wave
     gain = (wave * batch.wave).sum() / batch.wave.square().sum()
     rest = wave - gain * batch.wave

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, burst_of_kind, bursts, drawn_kind
+from sortformer.simulate.bursts import KINDS, LEVEL_SPREAD_DB, _air, _band, burst_of_kind, bursts, drawn_kind
 
 RATE = 16_000
 CLATTER, RUSTLE, BREATH, LAUGHTER, MUSIC = map(tuple, np.eye(5, 6).tolist())
@@ -77,6 +77,18 @@ def test_puffs_of_air_are_low_and_may_be_louder_than_speech():
     assert 0.2 < len(low) / sum(sound.any() for sound in sounds) < 0.8
     loudest = [np.sqrt(np.mean(sound[sound != 0] ** 2)) for sound in low]
     assert 5 < max(loudest) < 100  # otherwise about unit power, within some dB
+
+
+@pytest.mark.parametrize("spectrum", [_band, _air])
+def test_noise_is_flat_in_its_band_and_falls_outside(spectrum):
+    hertz = np.geomspace(20, 8000, 2000)
+    for seed in range(50):
+        level_db = spectrum(np.random.default_rng(seed), hertz)
+        inside = np.flatnonzero(level_db == level_db.max())
+        assert level_db.max() == 0
+        assert len(inside) == inside[-1] - inside[0] + 1 > 1
+        assert (np.diff(level_db[: inside[0]]) > 0).all()
+        assert (np.diff(level_db[inside[-1] :]) < 0).all()
 
 
 def test_clatter_repeats_one_short_sound():
