@@ -1,6 +1,7 @@
 import dataclasses
 import itertools
 import pickle
+import shutil
 
 import numpy as np
 import pytest
@@ -48,10 +49,22 @@ def phrases_of(bank: VoiceBank) -> dict[tuple[str, float], list[bytes]]:
     }
 
 
+@pytest.fixture(scope="module")
+def uneven(bank_folder, tmp_path_factory) -> VoiceBank:
+    """A bank whose first speaker has one utterance, of two phrases, and the others two, of four each."""
+    folder = tmp_path_factory.mktemp("uneven") / "bank"
+    shutil.copytree(bank_folder, folder)
+    lines = (folder / "segments.tsv").read_text().splitlines()
+    own = [line for line in lines if line.startswith("a_high")]
+    others = [line for line in lines if line not in own]
+    (folder / "segments.tsv").write_text("\n".join([*others, own[0].replace("7.500", "3.700")]))
+    return VoiceBank.load(folder, speeds=(1.0, 1.1))
+
+
 @pytest.mark.parametrize("count", range(1, 6))
-def test_the_voices_of_a_pool_say_what_they_say_in_the_bank(bank, count):
-    pool = bank.pool(count, seed=3)
-    said, whole = phrases_of(pool), phrases_of(bank)
+def test_the_voices_of_a_pool_say_what_they_say_in_the_bank(uneven, count):
+    pool = uneven.pool(count, seed=3)
+    said, whole = phrases_of(pool), phrases_of(uneven)
     assert len({speaker for speaker, _ in said}) == count
     assert len(said) == 2 * count
     assert said == {name: whole[name] for name in said}
@@ -61,12 +74,15 @@ def test_the_voices_of_a_pool_say_what_they_say_in_the_bank(bank, count):
         assert set(pool.utterance_voice[utterances]) == {voice}
         assert (pool.utterance_start[utterances] <= pool.phrase_start[phrases]).all()
         assert (pool.phrase_end[phrases] <= pool.utterance_end[utterances]).all()
+    utterances = [set(zip(each.utterance_start, each.utterance_end, strict=True)) for each in (pool, uneven)]
+    assert utterances[0] <= utterances[1]
 
 
 def test_pools_of_one_seed_hold_one_another_and_seeds_differ(bank):
     pools = [{voice.speaker for voice in bank.pool(count, seed=1).voices} for count in range(1, 6)]
     assert all(small < large for small, large in itertools.pairwise(pools))
     assert len({tuple(sorted(v.speaker for v in bank.pool(2, seed).voices)) for seed in range(10)}) > 1
+    assert {voice.speaker for voice in bank.pool(2, seed=3).voices} == {"b_high", "b_mid"}  # in every process
 
 
 @pytest.mark.parametrize("count", [0, 6])
