@@ -34,7 +34,7 @@ class Steady:
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Seek to a position and return it, or -1 if it is invalid or after an error."""
-        return self._attempt(-1, self._file.seek, offset, whence, seeks=True)
+        return self._attempt(-1, self._sought, offset, whence)
 
     def check(self) -> None:
         """Raise ``Damaged`` if the disk failed, or what else the file raised."""
@@ -43,15 +43,20 @@ class Steady:
         if self._fault is not None:
             raise self._fault
 
-    def _attempt(self, failed: int | bytes, call: Callable[..., Any], *args: int, seeks: bool = False) -> Any:
-        """Return what a call returns, or ``failed``, and keep its error, but not that of an invalid seek."""
+    def _sought(self, offset: int, whence: int) -> int:
+        try:
+            return self._file.seek(offset, whence)
+        except ValueError:
+            return -1
+        except OSError as error:
+            if error.errno != errno.EINVAL:
+                raise
+            return -1
+
+    def _attempt(self, failed: int | bytes, call: Callable[..., Any], *args: int) -> Any:
+        """Return what a call returns, or ``failed``, and keep its error."""
         try:
             return call(*args)
         except BaseException as error:
-            if not (seeks and _says_invalid(error)):
-                self._fault = error
+            self._fault = error
             return failed
-
-
-def _says_invalid(error: BaseException) -> bool:
-    return isinstance(error, ValueError) or (isinstance(error, OSError) and error.errno == errno.EINVAL)
