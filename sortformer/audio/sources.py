@@ -106,10 +106,10 @@ def _decoded(found: Decoder, name: str) -> Iterator[np.ndarray]:
         for piece in found.pieces():
             count += len(piece)
             yield piece
-    except NotDecodable as error:
-        raise InputError(f"nothing in {name} can be decoded ({error}): record or export it again") from error
-    except Damaged as error:
+    except (NotDecodable, Damaged) as error:
         fault = str(error)
+        if not count:
+            raise InputError(f"nothing in {name} can be decoded ({fault}): record or export it again") from error
     if not count:
         raise InputError(f"{name} has a header but no samples: record or export it again")
     used_s, promised_s = count / found.info.sample_rate, found.promised_s

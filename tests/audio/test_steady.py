@@ -1,11 +1,13 @@
 """Files for decoders in C: an invalid seek is no error, and a seek that fails is not forgotten."""
 
 import io
+import math
 
 import pytest
 
 from sortformer import audio
 from sortformer.audio.steady import Steady
+from sortformer.errors import InputError
 from tests.audio.makers import chirp, write
 
 
@@ -20,19 +22,38 @@ def test_a_seek_to_an_invalid_position_is_refused_as_in_c_and_is_no_error(tmp_pa
         steady.check()
 
 
+class Disk(io.BytesIO):
+    """A disk that fails in every seek after the given number of them."""
+
+    def __init__(self, content: bytes, seeks: float = math.inf) -> None:
+        super().__init__(content)
+        self.seeks = seeks
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        self.seeks -= 1
+        if self.seeks < 0:
+            raise OSError(5, "Input/output error")
+        return super().seek(offset, whence)
+
+
 @pytest.mark.parametrize("name", ["a.wav", "a.flac"])
 def test_a_disk_that_fails_in_a_seek_gives_what_is_before_and_a_warning(tmp_path, name):
-    class Disk(io.BytesIO):
-        failing = False
-
-        def seek(self, offset: int, whence: int = 0, /) -> int:
-            if self.failing:
-                raise OSError(5, "Input/output error")
-            return super().seek(offset, whence)
-
     file = Disk(write(tmp_path / name, chirp(20.0, 16_000), 16_000).read_bytes())
     blocks = audio.blocks(file, block_s=0.1)
     next(blocks)
-    file.failing = True
+    file.seeks = 0
     with pytest.warns(audio.AudioWarning, match=r"damaged or truncated \(Input/output error\): using"):
         list(blocks)
+
+
+@pytest.mark.filterwarnings("ignore:the file object is damaged")
+@pytest.mark.parametrize("name", ["a.wav", "a.flac", "a.mp3"])
+def test_a_disk_that_fails_before_the_first_sample_is_named_as_the_reason(tmp_path, name):
+    content, refusals = write(tmp_path / name, chirp(20.0, 16_000), 16_000).read_bytes(), []
+    for seeks in range(10):
+        try:
+            next(audio.blocks(Disk(content, seeks), block_s=0.1))
+        except InputError as error:
+            refusals.append(str(error))
+    assert refusals
+    assert all("Input/output error" in each for each in refusals)
