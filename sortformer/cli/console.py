@@ -8,7 +8,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
@@ -75,13 +75,14 @@ def named(message: str, name: str) -> str:
 
 
 @contextlib.contextmanager
-def about(name: str) -> Iterator[None]:
-    """Prefix warnings with the recording's name unless they contain it, and show each only once."""
+def about(name: str, before: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Prefix warnings with the recording's name unless they contain it, and show each only once, after ``before()``."""
     given = list[str]()  # reading each channel in turn repeats the same warnings
 
     def show(message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: Any) -> None:
         said = named(str(message), name)
         if said not in given:
+            before()
             show_warning(said, category, filename, lineno, *rest)
             given.append(said)
 

@@ -179,12 +179,11 @@ def stream(
                 session.enroll(name, clip)
             if told is _RTTM:
                 say_as_in_rttm(uri, *voices)
-            with about(uri):
+            with about(uri, before=lambda: _status("")):
                 failure = _follow(session, sound, interrupt, told, wanted=out is None)
                 last, result = session.flush(), session.finish()
         result = result.warned(faults, sound.source or "", *map(str, voices.values()))
         _show(told.last(session, last, result), wanted=out is None)
-        _status("")
         if out is not None:
             write_text(out, told.whole(result), overwrite=overwrite)
         if failure is not None:
@@ -217,6 +216,8 @@ def _follow(session: Session, sound: Sound, interrupt: Interrupt, told: _Form, *
         if not session.duration_s:
             raise
         return error
+    finally:
+        _status("")
     return None
 
 

@@ -166,6 +166,32 @@ def test_a_terminal_shows_who_speaks_now_in_a_line_that_is_no_longer(
     assert turns(outcome.out) == EXPECTED
 
 
+@pytest.mark.parametrize(
+    ("case", "lines"),
+    [
+        ("speech", [*['{"type": '] * 3, "warning: ", '{"type": ']),
+        ("no speech", ["warning: "] * 2),
+        ("no memory", ["warning: ", "error: ou"]),
+    ],
+)
+def test_nothing_on_a_terminal_is_appended_to_who_speaks_now(
+    cli: Cli, model: Path, deaf_model: Path, make: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, case, lines
+):
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    damaged = make("long.wav", chirp(4.0, 16_000))
+    damaged.write_bytes(damaged.read_bytes()[:100_000])
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(sys, "stdout", sys.stderr)
+    heard = ["--model", model, "-f", "json"] if case == "speech" else ["--model", deaf_model]
+    if case == "no memory":
+        monkeypatch.setattr(Session, "flush", full)
+    shown = cli("stream", damaged, *heard).err
+    assert f"\r\x1b[K0:00:01.44  {'-' if deaf_model in heard else 'speaker_0, speaker_1'}\r" in shown
+    assert [line.rpartition("\r\x1b[K")[2][:9] for line in shown.split("\n")] == [*lines, ""]
+
+
 def test_a_model_that_falls_behind_what_is_live_is_said_once(cli: Cli, model: Path, wav: Path, pipe, monkeypatch):
     now, push = [0.0], Session.push
 
