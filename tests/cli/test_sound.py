@@ -64,11 +64,12 @@ def test_raw_samples_of_another_rate(cli: Cli, model: Path, wav: Path, pipe: Cal
 
 @pytest.mark.parametrize("content", [b"", b"a"])
 def test_a_pipe_through_which_no_sample_comes_is_an_error(
-    cli: Cli, model: Path, pipe: Callable[..., None], content: bytes
+    cli: Cli, model: Path, pipe: Callable[..., None], tmp_path: Path, content: bytes
 ):
     pipe(content)
-    outcome = cli("stream", "-", "--model", model)
+    outcome = cli("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm")
     assert (outcome.code, outcome.out) == (1, "")
+    assert not (tmp_path / "meeting.rttm").exists()
     assert outcome.errors == ["no samples were received from the pipe: check the program that should send them"]
 
 
@@ -155,11 +156,15 @@ class Microphone:
         return [{"name": name, "max_input_channels": inputs} for name, inputs in names.items()]
 
 
-def test_the_microphone_is_what_is_heard_if_nothing_is_named(cli: Cli, model: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_microphone_is_what_is_heard_if_nothing_is_named(
+    cli: Cli, model: Path, deaf_model: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setitem(sys.modules, "sounddevice", Microphone)
     outcome = cli("stream", "--model", model)
     assert turns(outcome.out) == EXPECTED
     assert outcome.out.startswith("SPEAKER microphone 1 ")
+    outcome = cli("stream", "--model", deaf_model)
+    assert (outcome.code, outcome.err) == (0, "warning: no speech found in microphone\n")
     assert cli("stream", "--model", model, "--rate", 48_000).code == 0
     outcome = cli("stream", "--model", model, "--rate", 11_025)
     assert (outcome.code, len(outcome.errors)) == (1, 1)

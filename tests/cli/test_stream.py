@@ -1,5 +1,6 @@
 """A live stream on the command line: the turns of a file, a pipe or a microphone."""
 
+import io
 import json
 import os
 import sys
@@ -192,6 +193,21 @@ def test_nothing_on_a_terminal_is_appended_to_who_speaks_now(
     assert [line.rpartition("\r\x1b[K")[2][:9] for line in shown.split("\n")] == [*lines, ""]
 
 
+def test_what_is_new_is_written_at_once(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
+    piped, blocks = io.TextIOWrapper(buffer := io.BytesIO()), audio.blocks
+    written = list[int]()
+
+    def watched(*_: object, **__: object) -> Iterator[np.ndarray]:
+        for block in blocks(wav, block_s=1.0):
+            yield block
+            written.append(buffer.getvalue().count(b"\n"))
+
+    monkeypatch.setattr("sortformer.audio.reading.blocks", watched)
+    monkeypatch.setattr(sys, "stdout", piped)
+    assert cli("stream", wav, "--model", model, "--preset", "0.3s", "-f", "json").code == 0
+    assert written == [1, 2]
+
+
 def test_a_model_that_falls_behind_what_is_live_is_said_once(cli: Cli, model: Path, wav: Path, pipe, monkeypatch):
     now, push = [0.0], Session.push
 
@@ -227,6 +243,7 @@ def test_enrolled_voices_keep_their_names(cli: Cli, model: Path, wav: Path, make
         assert outcome.code == 0
         assert turns(outcome.out) == [(0.0, 1.99, "speaker_0"), (0.0, 1.99, "the_chair")]
         assert outcome.err.count("note: 'the chair' is written as 'the_chair' in RTTM") == 1
+        assert cli(*arguments, "-f", "json", "--model", model, "--enroll", f"the chair={clip}").err == ""
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from sortformer import audio
 from sortformer.errors import InputError
+from sortformer.formats.json import read
 from sortformer.streaming import Session
 from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
@@ -123,13 +124,24 @@ def test_ctrl_c_while_a_file_is_worked_on(cli: Cli, model: Path, wav: Path, monk
     assert [end for _, end, _ in turns(outcome.out)] == [1.0, 1.0]
 
 
+def test_ctrl_c_while_the_model_runs_waits_for_it(cli: Cli, model: Path, wav: Path, monkeypatch: pytest.MonkeyPatch):
+    push = Session.push
+    monkeypatch.setattr(Session, "push", lambda *given: (signal.raise_signal(signal.SIGINT), push(*given))[1])
+    outcome = cli("stream", wav, "--model", model)
+    assert outcome.code == 0
+    assert [end for _, end, _ in turns(outcome.out)] == [1.0, 1.0]
+
+
 @pytest.mark.parametrize("kept", [True, False])
-def test_the_file_is_written_though_nobody_reads_the_lines_any_more(model: Path, wav: Path, tmp_path: Path, kept: bool):
-    out = tmp_path / "meeting.rttm"
-    running = started("stream", wav, "--model", model, *(["-o", out] if kept else []), fresh=True)
+@pytest.mark.parametrize("form", ["rttm", "json"])  # of this recording RTTM has no line before its end
+def test_the_file_is_written_though_nobody_reads_the_lines_any_more(
+    model: Path, wav: Path, tmp_path: Path, form: str, kept: bool
+):
+    out = tmp_path / f"meeting.{form}"
+    running = started("stream", wav, "--model", model, "-f", form, *(["-o", out] if kept else []), fresh=True)
     assert running.stdout is not None
     running.stdout.close()
     assert running.wait() == (0 if kept else 1)
     assert running.stderr is not None
     assert running.stderr.read() == ""
-    assert not kept or turns(out.read_text()) == EXPECTED
+    assert not kept or turns(out.read_text() if form == "rttm" else read(out).to_rttm()) == EXPECTED
