@@ -205,16 +205,17 @@ def test_what_is_wrong_is_said(outcome):
       window.fetch = async () => new Response("", {{ status: 413 }});
       seen.push((await sent()).at(-1));
       window.fetch = async () => {{ throw new TypeError("Failed to fetch"); }};
-      seen.push((await sent()).at(-1), $("format").options.length);
-      return [...seen, $("format").selectedOptions[0].text];
+      seen.push((await sent()).at(-1), $("format").options.length, $("format").selectedOptions[0].text);
+      return [...seen, [...$("format").options].filter((each) => each.text.endsWith("transcript")).length];
     """
-    damaged, wordless, proxy, newer_proxy, gone, formats, needing = outcome(script)
+    damaged, wordless, proxy, newer_proxy, gone, *formats = outcome(script)
     assert damaged.startswith("talk.wav ")
     assert wordless.startswith("srt needs words")
     assert proxy == "The server answers with 502 Bad Gateway."
     assert newer_proxy == "The server answers with 413."  # HTTP/2 has no reason
     assert gone.startswith("No answer: the server cannot be reached, or a chosen file has changed")
-    assert (formats, needing) == (1 + len(FORMATS), "a file: .srt, which needs a transcript")
+    needing = sum(each.turns is None for each in FORMATS.values())
+    assert formats == [1 + len(FORMATS), "a file: .srt, which needs a transcript", needing]
 
 
 def test_what_is_too_large_is_not_sent(outcome, server: Running):
