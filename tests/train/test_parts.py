@@ -1,6 +1,7 @@
 """Split batches: micro-batches and processes change only the rounding."""
 
 import json
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,7 @@ from sortformer.config.attention import AttentionConfig
 from sortformer.config.cores import FavorCore
 from sortformer.config.data import DataConfig, RecordingsConfig
 from sortformer.config.memories import CompressiveMemory
+from sortformer.config.stream import SpeakerCacheConfig, StreamConfig
 from sortformer.config.train import TrainConfig
 from sortformer.data import Batches, Sources, part_rows
 from sortformer.errors import ConfigError, InputError, SortformerError
@@ -43,6 +45,13 @@ def config(run_config: TrainConfig, tmp_path: Path) -> TrainConfig:
     return write_counting_network(tmp_path / "counts.npz", write_voice_table(tmp_path / "voices.npz", config))
 
 
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Streams that show a part of their conversation; what is drawn would show all of the two seconds."""
+    small = StreamConfig(4, right_context_frames=1, fifo_frames=3, speaker_cache=SpeakerCacheConfig(frames=8))
+    monkeypatch.setattr("sortformer.train.step.draw_stream", lambda *_: small)
+
+
 def assert_close(found: Path, expected: Path) -> None:
     """The same weights and the same log, to rounding."""
     ours, theirs = state_of(found)["model"], state_of(expected)["model"]
@@ -65,6 +74,7 @@ def in_two_processes(*runs: tuple[TrainConfig, Path, int | None]) -> list[tuple[
     return [(rank, *said) for rank, said in forked(2, *(partial(_run, *run) for run in runs)) if said]
 
 
+@pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("accumulate", [2, 5])
 def test_micro_batches_take_the_step_of_the_whole_batch(config, tmp_path, accumulate):
     train(config, tmp_path / "whole")
@@ -83,6 +93,7 @@ def test_micro_batches_share_the_loss_of_a_memory(config, tmp_path, loss):
     assert_close(tmp_path / "parts", tmp_path / "whole")
 
 
+@pytest.mark.usefixtures("cut")
 def test_two_processes_train_as_one_and_resume_to_the_bit(config, tmp_path):
     train(config, tmp_path / "one")
     two = replace(config, accumulate=2)
@@ -112,6 +123,20 @@ def test_what_only_one_process_uses_is_learned_by_all(config, tmp_path):
     begun = initial_checkpoint(silent)[0].model.encoder.silence
     assert begun is not None
     assert not state_of(tmp_path / "two")["model"]["encoder.silence"].equal(begun)
+
+
+def test_if_one_process_is_to_stop_both_do(config, tmp_path):
+    said = forked(2, lambda: _run(config, tmp_path, 1 if os.environ["RANK"] == "1" else STEPS))
+    assert said == [(0, None), (1, None)]
+    assert state_of(tmp_path)["step"] == 1
+
+
+def test_processes_whose_states_are_not_the_same_are_refused(config, tmp_path):
+    train(config, tmp_path / "0", stop=after(1))
+    (_, refused), (_, cancelled) = forked(2, lambda: _run(config, tmp_path / os.environ["RANK"], None))
+    assert refused[0] == "InputError"
+    assert refused[1].endswith("differs between processes: put it on a disk that all of them share")
+    assert cancelled[0] == "Cancelled"
 
 
 def test_an_error_of_one_process_ends_both_and_only_it_says_why(config, tmp_path):
@@ -156,8 +181,9 @@ def test_rows_are_shared_out_whole():
 
 
 def test_a_batch_that_is_too_small_is_refused(config, tmp_path):
+    stages = (replace(config.stages[0], until_step=1, batch_size=6), *config.stages)
     with pytest.raises(ConfigError, match="a batch of 5 cannot be split into the 6 micro-batches"):
-        train(replace(config, accumulate=6), tmp_path / "run")
+        train(replace(config, stages=stages, accumulate=6), tmp_path / "run")
 
 
 def test_one_process_of_torchrun_is_alone(config, tmp_path, monkeypatch):
