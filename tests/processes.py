@@ -35,11 +35,14 @@ def script(*arguments: object, **options: object) -> subprocess.Popen[str]:
 def _fork(run: Callable[[], object] | None, given: list[str], options: dict[str, object]) -> subprocess.Popen[str]:
     own = {"OMP_NUM_THREADS": "1", "TERM": "xterm"}
 
+    def hear() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # as on a terminal, also if nohup started the tests
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
     def begin() -> None:
         os.closerange(3, 1024)  # files open in this process, and the pipe on which Popen waits for exec
         os.environ.update(own)
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # as on a terminal, also if nohup started the tests
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        hear()
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w", 1)  # line buffered
         sys.argv = given[1:] if given[0] == "-m" else given
         torch.set_num_threads(1)  # threads do not survive a fork
@@ -58,7 +61,7 @@ def _fork(run: Callable[[], object] | None, given: list[str], options: dict[str,
             os._exit(code if isinstance(code, int) else 1)
 
     options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "env": os.environ | own} | options
-    return subprocess.Popen([sys.executable, *given], preexec_fn=begin if run else None, **options)  # pyright: ignore
+    return subprocess.Popen([sys.executable, *given], preexec_fn=begin if run else hear, **options)  # pyright: ignore
 
 
 def eventually(true: Callable[[], bool]) -> None:

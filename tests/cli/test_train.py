@@ -123,7 +123,7 @@ def test_an_interrupt_lets_the_step_end_and_saves_it(
     assert [json.loads(line)["step"] for line in lines] == [*steps, 2, 2] == [1, 1, 2, 2]  # with their evaluations
 
 
-def endless(recipe: Path, run: Path) -> subprocess.Popen[str]:
+def endless(recipe: Path, run: Path, fresh: bool = False) -> subprocess.Popen[str]:
     """A training that does not end by itself, with one worker."""
     recipe.write_text(
         RECIPE.replace("workers = 0", "workers = 1")
@@ -132,7 +132,8 @@ def endless(recipe: Path, run: Path) -> subprocess.Popen[str]:
         .replace("= 2\n", "= 100_000\n", 1)
         .replace("until_step = 2", "until_step = 100_000")
     )
-    return started("train", recipe, "-o", run, "--device", "cpu", start_new_session=True, restore_signals=False)
+    options = {"fresh": fresh, "start_new_session": True, "restore_signals": False}
+    return started("train", recipe, "-o", run, "--device", "cpu", **options)
 
 
 def steps_of(run: Path) -> int:
@@ -144,7 +145,7 @@ def test_a_signal_to_all_processes_of_a_job_costs_no_step_also_where_nobody_read
     recipe: Path, tmp_path: Path, number: signal.Signals
 ):
     run = tmp_path / "run"
-    with endless(recipe, run) as training:
+    with endless(recipe, run, fresh=True) as training:  # so that it ends its workers as Python does
         assert training.stderr is not None
         training.stderr.close()
         eventually(lambda: steps_of(run) >= 2)
