@@ -77,6 +77,7 @@ class LibsndfileDecoder:
         try:
             return self._file.seek(min(max(0, sample - before), self._file.frames))
         except soundfile.LibsndfileError as error:
+            self._steady.check()
             raise Damaged("seeking in it fails") from error
 
     def pieces(self) -> Iterator[np.ndarray]:

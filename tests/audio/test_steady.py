@@ -6,6 +6,7 @@ import math
 import pytest
 
 from sortformer import audio
+from sortformer.audio.files import decoder
 from sortformer.audio.steady import Steady
 from sortformer.errors import InputError
 from tests.audio.makers import chirp, write
@@ -57,3 +58,13 @@ def test_a_disk_that_fails_before_the_first_sample_is_named_as_the_reason(tmp_pa
             refusals.append(str(error))
     assert refusals
     assert all("Input/output error" in each for each in refusals)
+
+
+@pytest.mark.parametrize("name", ["a.wav", "a.flac"])
+def test_a_disk_that_fails_in_the_seek_to_an_excerpt_is_named_as_the_reason(tmp_path, name):
+    content = write(tmp_path / name, chirp(20.0, 16_000), 16_000).read_bytes()
+    opened = Disk(content, seeks=1_000)
+    with decoder(opened):
+        used = 1_000 - opened.seeks
+    with pytest.warns(audio.AudioWarning, match=r"damaged after 0\.0 s \(Input/output error\)"):
+        assert not len(audio.crop(Disk(content, used), start_s=10.0, duration_s=5.0))
