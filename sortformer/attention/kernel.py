@@ -102,7 +102,8 @@ class KernelAttention(RecurrentCore):
         features, scales = self._valid_features(key, valid)
         scale = torch.maximum(scales.cummax(dim=-1).values, state.scale).detach()  # (B, H, T): no look-ahead
         weights = (asked @ features.transpose(-1, -2)).tril()
-        weights = weights * (scales[:, :, None] - scale[..., None]).clamp(max=0.0).exp()
+        # Not clamped at 0, where the largest key lies: the gradient of a clamp at its bound depends on torch's version.
+        weights = weights * (scales[:, :, None] - scale[..., None]).tril().exp()
         kept = (state.scale - scale).exp()[..., None]
         mixed = weights @ wide(value) + kept * (asked @ state.mixed)
         total = weights.sum(dim=-1, keepdim=True) + kept * (asked @ state.total[..., None])

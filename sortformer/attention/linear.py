@@ -24,4 +24,5 @@ class LinearAttention(KernelAttention):
 
 
 def _elu_plus_one(x: Tensor) -> Tensor:
-    return x.clamp(max=0.0).exp() + x.relu()  # not elu(x) + 1, whose exponential drowns in the 1
+    positive = x.relu()  # not a clamp: the gradient at its bound depends on torch's version
+    return (x - positive).exp() + positive  # not elu(x) + 1, whose exponential drowns in the 1
