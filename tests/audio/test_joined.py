@@ -41,10 +41,10 @@ def test_a_part_with_other_channels_or_another_rate_is_read(tmp_path, parts):
 def test_each_channel_of_the_first_part_goes_on_with_the_mean_of_the_others(tmp_path):
     path = joined(tmp_path, "aac", (2, 2, 16_000), (3, 1, 16_000))
     left, right = (audio.read(path, channel=each) for each in (1, 2))
-    at = 3 * 16_000
-    assert len(left) > at + 16_000
-    assert np.abs(left[:at]).max() < np.abs(right[:at]).max()
-    np.testing.assert_array_equal(left[at:], right[at:])
+    first, second = slice(2 * 16_000), slice(3 * 16_000, None)  # not the joint, which each release decodes differently
+    assert len(left[second]) > 16_000
+    assert np.abs(left[first]).max() < np.abs(right[first]).max()
+    np.testing.assert_array_equal(left[second], right[second])
 
 
 def test_the_length_of_joined_mp3s_is_not_promised(tmp_path):
