@@ -59,7 +59,7 @@ def as_samples(source: Any, *, block: bool = False) -> np.ndarray:
     if isinstance(source, bytes | bytearray) or (isinstance(source, memoryview) and source.format in "Bbc"):
         raise InputError("bytes have no sample type: pass numpy.frombuffer(data, 'int16'), for example")
     try:
-        array = np.asarray(source)
+        array: np.ndarray = np.asarray(source)
     except (TypeError, ValueError, RuntimeError) as error:
         raise InputError(
             f"the audio, a {type(source).__name__}, cannot be read as an array ({error}): "

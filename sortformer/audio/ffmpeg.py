@@ -279,5 +279,15 @@ def _is_unfinished(file: BinaryIO) -> bool:
     return head.startswith((b"RF64", b"BW64")) and head[12:16] == b"ds64" and not any(head[28:])
 
 
-def _seconds(count: int | None, unit: Fraction | None) -> float:
-    return float(count * unit) if count and unit else 0.0
+class Unit(Protocol):
+    """Of times, in seconds: a Fraction, or the type that PyAV has in its place from 19 on."""
+
+    @property
+    def numerator(self) -> int: ...
+
+    @property
+    def denominator(self) -> int: ...
+
+
+def _seconds(count: int | None, unit: Unit | None) -> float:
+    return count * unit.numerator / unit.denominator if count and unit else 0.0
