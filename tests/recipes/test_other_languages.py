@@ -125,6 +125,7 @@ def archives(packages: Path, folder: Path) -> Path:
     folder.mkdir()
     for package in packages.iterdir():
         (package / "DEBIAN").mkdir()
+        (package / "DEBIAN").chmod(0o755)  # which dpkg-deb demands, whatever the umask
         control = f"Package: {package.name}\nVersion: 1\nArchitecture: all\nMaintainer: a\nDescription: b\n"
         (package / "DEBIAN/control").write_text(control)
         subprocess.run(["dpkg-deb", "--build", package, folder], check=True, capture_output=True)
