@@ -16,6 +16,7 @@ def test_a_type_checker_finds_a_misspelt_name(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("from sortformer import Diarizer\nfrom sortformer import Diarizr\n")
     check = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, str(program)]
-    said = subprocess.run(check, capture_output=True, text=True, encoding="utf-8").stdout
-    assert '"Diarizr" is unknown import symbol' in said
-    assert "1 error," in said
+    run = subprocess.run(check, capture_output=True, text=True, encoding="utf-8")
+    # pyright explains on stderr why it could not start, and prints nothing then
+    assert '"Diarizr" is unknown import symbol' in run.stdout, run.stderr
+    assert "1 error," in run.stdout
