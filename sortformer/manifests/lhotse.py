@@ -59,12 +59,12 @@ def _cut(row: dict[str, Any]) -> Draft:
     name = _text(row, "id")
     there = {channel for source in _mappings(recording, "sources") for channel in _channels(source.get("channels"))}
     taken = _channels(row.get("channel"))
+    if there and (absent := taken - there):
+        raise InputError(
+            f"the cut {name!r} uses channel {min(absent)}, which its file does not have: correct it (lhotse counts "
+            "channels from 0, RTTM from 1)"
+        )
     if taken and there - taken:
-        if there.isdisjoint(taken):
-            raise InputError(
-                f"the cut {name!r} uses channel {min(taken)}, which its file does not have: correct it (lhotse counts "
-                "channels from 0, RTTM from 1)"
-            )
         raise InputError(
             f"the cut {name!r} uses {len(taken)} of the {len(there)} channels of its file; save it first "
             "(CutSet.save_audios)"

@@ -184,8 +184,9 @@ def test_what_sounds_otherwise_than_the_file_of_lhotse_is_to_be_saved_first(tmp_
     for channel in (1, [1]):
         with pytest.raises(InputError, match=r"'cut-1' uses 1 of the 2 channels of its file; save it first"):
             from_lhotse(lines(tmp_path / "cuts.jsonl", cut | {"channel": channel}))
-    with pytest.raises(InputError, match=r"'cut-1' uses channel 2, which its file does not have: correct it"):
-        from_lhotse(lines(tmp_path / "absent.jsonl", cut | {"channel": 2}))
+    for channel in (2, [0, 1, 2]):
+        with pytest.raises(InputError, match=r"'cut-1' uses channel 2, which its file does not have: correct it"):
+            from_lhotse(lines(tmp_path / "absent.jsonl", cut | {"channel": channel}))
     with pytest.raises(InputError, match=r"a channel must be a whole number, got \{\}"):
         from_lhotse(lines(tmp_path / "odd.jsonl", cut | {"channel": {}}))
     assert len(from_lhotse(lines(tmp_path / "whole.jsonl", cut | {"channel": [0, 1]}))) == 1
