@@ -51,7 +51,7 @@ def test_streams_of_layers_that_remember(kind):
 def test_the_diarizer():
     """By voice: whole, in windows, with an enrolled voice, at 8 kHz, with early exit, and live in a pool."""
     loaded = Diarizer.load(device="cpu")
-    audio, rate = soundfile.read(DEMO, frames=128_000, dtype="float32")
+    audio, rate = soundfile.read(DEMO, frames=128_000, start=160_000, dtype="float32")
     asked: list[dict[str, Any]] = [{}, {"preset": "30s"}, {"enroll": {"ann": audio[:100_000]}}]
 
     def run(model: nn.Module) -> list[str]:
