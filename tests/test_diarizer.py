@@ -120,6 +120,7 @@ def test_its_model_may_have_another_precision(diarizer: Diarizer, wav: Path, dty
             np.testing.assert_allclose(found, expected, atol=0.05)
 
 
+@pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")
 def test_with_a_confidence_it_stops_in_the_head_and_says_where(diarizer: Diarizer, wav: Path):
     found = diarizer.estimates(wav)
     assert found.layers[0].confidence is None

@@ -109,6 +109,7 @@ def test_what_is_too_long_to_be_taken_whole_is_streamed(diarizer: Diarizer, monk
             refused()
 
 
+@pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")
 def test_nvidias_streaming_models_take_files_as_streams(wav: Path):
     model, settings = checkpoint.load(GOLDEN / "tiny_nemotron3")
     diarizer = Diarizer(model, settings, "tiny")

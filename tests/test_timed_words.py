@@ -10,8 +10,6 @@ import pytest
 from sortformer import Diarization, InputError, Turn, assign_speakers
 from sortformer.formats import subtitles
 
-pytestmark = pytest.mark.filterwarnings("error")  # what is right is not warned of
-
 
 def test_segments_of_whisperx_are_taken_apart():
     recording = Diarization((Turn(0, 1, "ada"), Turn(1, 3, "bob")), 3)

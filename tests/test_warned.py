@@ -29,7 +29,6 @@ def test_blocks_collect_each_sentence_once_whatever_pythons_filters_are():
     assert (inner, outer) == (["mine"], ["mine", "later"])
 
 
-@pytest.mark.filterwarnings("error")
 def test_what_is_kept_for_one_is_shown_to_nobody_else():
     with warned(shown=False) as kept, warned() as own:
         warn("mine", stacklevel=1)

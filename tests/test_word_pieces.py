@@ -7,7 +7,6 @@ import pytest
 from sortformer import Diarization, Turn, assign_speakers
 from sortformer.formats import subtitles
 
-pytestmark = pytest.mark.filterwarnings("error")  # what is right is not warned of
 RECORDING = Diarization((Turn(0, 1, "ada"), Turn(1, 9, "bob")), 9)
 
 

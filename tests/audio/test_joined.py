@@ -27,7 +27,6 @@ def joined(folder: Path, extension: str, *parts: tuple[float, int, int]) -> Path
     return path
 
 
-@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("parts", [[(2, 1, 16_000), (3, 2, 16_000)], [(2, 2, 16_000), (3, 1, 32_000)]])
 def test_a_part_with_other_channels_or_another_rate_is_read(tmp_path, parts):
     path = joined(tmp_path, "aac", *parts)

@@ -128,6 +128,7 @@ def test_an_ogg_of_several_streams_behind_each_other_is_read_to_its_end(tmp_path
     assert audio.probe(path).duration_s is None  # no header says it
 
 
+@pytest.mark.filterwarnings("ignore:.*has 2 audio tracks")
 def test_tracks_side_by_side_in_an_ogg_are_no_chain(tmp_path):
     with av.open(str(tmp_path / "talk.ogg"), "w") as made:
         for track in [made.add_stream("flac", rate=16_000, layout="mono") for _ in range(2)]:
@@ -140,7 +141,6 @@ def test_tracks_side_by_side_in_an_ogg_are_no_chain(tmp_path):
 
 
 @pytest.mark.parametrize("seconds", [0.2, 3.0])
-@pytest.mark.filterwarnings("error")
 def test_a_flac_from_a_pipe_is_read_to_its_end(tmp_path, seconds):
     wave = chirp(seconds, 16_000)
     path = piped_flac(tmp_path / "piped.flac", wave, 16_000)
@@ -149,7 +149,6 @@ def test_a_flac_from_a_pipe_is_read_to_its_end(tmp_path, seconds):
 
 
 @pytest.mark.parametrize("riff", [0, 784_044])
-@pytest.mark.filterwarnings("error")
 def test_a_wav_is_as_long_as_either_of_its_sizes_says(tmp_path, riff):
     """Notes of any length may follow the samples, and some programs forget to say how long the whole is."""
     path = write(tmp_path / "call.wav", chirp(12, 16_000), 16_000)

@@ -63,6 +63,7 @@ def test_a_config_of_more_than_the_folder_holds(tmp_path, part, values, says):
     assert re.search(says, refusal(tmp_path))
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # those of torch about such tensors
 @pytest.mark.parametrize(
     "change",
     [

@@ -87,17 +87,17 @@ def test_a_terminal_that_closes_loses_no_file(model: Path, wav: Path, tmp_path: 
     """Stdout and stderr are a closed terminal, so nothing can be reported."""
     primary, secondary = os.openpty()
     options = {"stdin": subprocess.PIPE, "stdout": secondary, "stderr": secondary}
-    running = started("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm", **options)
-    assert running.stdin is not None
-    running.stdin.buffer.write(raw(wav))  # pyright: ignore[reportAttributeAccessIssue]
-    running.stdin.flush()
-    shown = b""
-    while b"0:00:01" not in shown:
-        shown += os.read(primary, 1000)
-    os.close(secondary)
-    os.close(primary)
-    running.send_signal(signal.SIGHUP)
-    assert running.wait(60) == 0
+    with started("stream", "-", "--model", model, "-o", tmp_path / "meeting.rttm", **options) as running:
+        assert running.stdin is not None
+        running.stdin.buffer.write(raw(wav))  # pyright: ignore[reportAttributeAccessIssue]
+        running.stdin.flush()
+        shown = b""
+        while b"0:00:01" not in shown:
+            shown += os.read(primary, 1000)
+        os.close(secondary)
+        os.close(primary)
+        running.send_signal(signal.SIGHUP)
+        assert running.wait(60) == 0
     assert max(end for _, end, _ in turns((tmp_path / "meeting.rttm").read_text())) > 0.9
 
 
@@ -138,10 +138,10 @@ def test_the_file_is_written_though_nobody_reads_the_lines_any_more(
     model: Path, wav: Path, tmp_path: Path, form: str, kept: bool
 ):
     out = tmp_path / f"meeting.{form}"
-    running = started("stream", wav, "--model", model, "-f", form, *(["-o", out] if kept else []), fresh=True)
-    assert running.stdout is not None
-    running.stdout.close()
-    assert running.wait() == (0 if kept else 1)
-    assert running.stderr is not None
-    assert running.stderr.read() == ""
+    with started("stream", wav, "--model", model, "-f", form, *(["-o", out] if kept else []), fresh=True) as running:
+        assert running.stdout is not None
+        running.stdout.close()
+        assert running.wait() == (0 if kept else 1)
+        assert running.stderr is not None
+        assert running.stderr.read() == ""
     assert not kept or turns(out.read_text() if form == "rttm" else read(out).to_rttm()) == EXPECTED

@@ -20,6 +20,8 @@ from sortformer.streaming.rows import row as one_row
 from sortformer.streaming.state import start
 from tests.streaming.tiny import REMEMBERING, noise, normalized, remembering_model, tiny_model
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*(the maximum, and any further one|no speech found)")  # as they are
+
 MODEL = tiny_model()
 models = st.sampled_from([MODEL, normalized("fixed"), normalized("fixed", (-9.0, -5.0))])
 SLOTS, DIM = MODEL.config.head.num_slots, MODEL.config.encoder.dim

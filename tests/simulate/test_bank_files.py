@@ -62,7 +62,6 @@ def test_a_segment_may_end_up_to_a_tenth_of_a_second_after_its_recording(tmp_pat
         VoiceBank.load(tmp_path, speeds=(1.0,))
 
 
-@pytest.mark.filterwarnings("error")
 def test_a_segment_without_speech_is_silence(tmp_path):
     wave = np.concatenate([voice_wave(110, 0), np.zeros(RATE)])
     write_voice(tmp_path, wave, 0.0, 7.5)

@@ -18,6 +18,8 @@ from tests.audio.makers import chirp, write
 from tests.small_models import small_config, small_model
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise, normalized, tiny_model
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+
 EXPECTED = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
 
 

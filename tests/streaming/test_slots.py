@@ -14,6 +14,7 @@ from sortformer.streaming.forget import forget
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise
 
 
+@pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")
 def test_a_reset_slot_is_somebody_new():
     session = Session(MODEL, CONFIG, PostprocessConfig())
     before = session.push(WAVE)

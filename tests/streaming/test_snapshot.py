@@ -11,6 +11,8 @@ from sortformer.streaming import Session, stream_probabilities
 from sortformer.streaming.snapshot import from_bytes, plain, to_bytes
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, tiny_model
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+
 EXPECTED = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
 
 

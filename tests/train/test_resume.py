@@ -46,6 +46,7 @@ def test_real_recordings_alone_train_evaluate_and_resume(run_config, tmp_path):
     assert 0 < log_of(tmp_path / "whole")[-1]["der"] < 3
 
 
+@pytest.mark.filterwarnings("ignore:.*with a changed recipe")
 def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_path, whole):
     train(replace(run_config, checkpoint_every=2), tmp_path / "killed", stop=after(4))
     with (tmp_path / "killed/log.jsonl").open("a") as log:
@@ -119,6 +120,7 @@ def test_the_model_of_a_finished_run_is_written_anew_where_it_is_gone(run_config
         assert (tmp_path / "model" / name).read_bytes() == (whole / "model" / name).read_bytes()
 
 
+@pytest.mark.filterwarnings("ignore:.*with a changed recipe")
 @pytest.mark.filterwarnings("ignore:.*no commercial use")
 @pytest.mark.parametrize("change", ["licence", "postprocess", "weights", "config"])
 def test_a_run_goes_on_from_the_model_that_it_began_as(run_config, tmp_path, change):
