@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given
-from hypothesis import strategies as st
 
 import sortformer
 from sortformer import SortformerWarning, audio, checkpoint
@@ -29,10 +28,11 @@ from sortformer.formats import json
 from sortformer.streaming import Session
 from tests.audio.makers import chirp, write
 from tests.small_models import small_config, small_model
+from tests.strategies import spread
 from tests.tiny import SLOTS, tiny_model
 
 
-@given(samples=st.integers(1_600, 40_000))
+@given(samples=spread(1_600, 40_000))
 def test_frames_cover_the_recording_and_turns_stay_inside_it(diarizer: Diarizer, samples: int):
     wave = chirp(samples / 16_000, 16_000)
     found = diarizer.probabilities(wave, sample_rate=16_000)

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from sortformer import features
 from sortformer.config.model import FeatureConfig
 from sortformer.features import LogMel, mel_filterbank
+from tests.strategies import spread
 
 waves = st.builds(
     lambda seed, count, loudness: loudness * np.random.default_rng(seed).standard_normal(count),
     seed=st.integers(0, 2**32 - 1),
-    count=st.integers(0, 6_000),
+    count=spread(0, 6_000),
     loudness=st.sampled_from([1e-3, 0.1, 1.0]),
 )
 
@@ -65,7 +66,7 @@ def test_normalised_features_are_librosas_normalised_by_hand(num_mels):
 
 @given(
     rows=st.lists(waves, min_size=1, max_size=4),
-    extra=st.integers(0, 2_000),
+    extra=spread(0, 2_000),
     normalize=st.sampled_from(["none", "fixed", "per_feature"]),
 )
 @settings(max_examples=50)
@@ -100,7 +101,7 @@ def _batch(rows: list[np.ndarray], filling: float, extra: int = 0) -> tuple[torc
 
 @given(wave=waves, rows=st.integers(1, 3), normalize=st.sampled_from(["none", "fixed"]), data=st.data())
 def test_any_cut_of_the_audio_gives_the_frames_of_the_whole(wave, rows, normalize, data):
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=10)))
+    cuts = sorted(data.draw(st.lists(spread(0, len(wave)), max_size=10)))
     front = LogMel(FeatureConfig(16, normalize=normalize))
     batch = torch.stack([torch.as_tensor(wave, dtype=torch.float32).roll(row) for row in range(rows)])
     whole, _ = front(batch)
@@ -136,7 +137,7 @@ def test_fixed_normalisation_is_one_shift_and_one_scale():
     torch.testing.assert_close(fixed, (plain + 9.5) / 3.5)
 
 
-@given(count=st.integers(0, 4_000))
+@given(count=spread(0, 4_000))
 def test_a_frame_is_given_as_soon_as_its_window_is_complete(count):
     front = LogMel(FeatureConfig(16))
     _, frames = front.step(front.start(), torch.zeros(1, count))

@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from sortformer.audio.signal import checked, mixed, rechunked, resampled
 from sortformer.errors import InputError
+from tests.strategies import spread
 
 RATES = [8_000, 11_025, 16_000, 22_050, 44_100, 48_000, 96_000]
 signals = st.builds(
     lambda seed, count, channels: np.random.default_rng(seed).uniform(-1, 1, (count, channels)).astype(np.float32),
     seed=st.integers(0, 2**32 - 1),
-    count=st.integers(1, 20_000),
+    count=spread(1, 20_000),
     channels=st.sampled_from([1, 2, 5, 32]),
 )
 
@@ -21,7 +22,7 @@ signals = st.builds(
 @st.composite
 def cut_signals(draw: st.DrawFn) -> tuple[np.ndarray, list[np.ndarray]]:
     whole = draw(signals)
-    cuts = sorted(draw(st.lists(st.integers(0, len(whole)), max_size=12)))
+    cuts = sorted(draw(st.lists(spread(0, len(whole)), max_size=12)))
     return whole, np.split(whole, cuts)
 
 
@@ -42,7 +43,7 @@ def test_resampling_keeps_the_duration_to_one_sample(case, rate):
     assert abs(count - len(whole) * 16_000 / rate) <= 1
 
 
-@given(case=cut_signals(), length=st.integers(1, 5_000))
+@given(case=cut_signals(), length=spread(1, 5_000))
 def test_rechunking_changes_the_cuts_and_nothing_else(case, length):
     whole, pieces = case
     chunks = list(rechunked((piece[:, 0] for piece in pieces), length))
@@ -82,7 +83,7 @@ def test_a_channel_out_of_range_names_how_many_there_are():
 @given(case=cut_signals(), data=st.data(), bad=st.sampled_from([np.nan, np.inf, -np.inf, 1000.0]))
 def test_a_bad_sample_is_found_wherever_it_is_and_its_time_is_told(case, data, bad):
     whole = case[0][:, 0].copy()
-    at = data.draw(st.integers(0, len(whole) - 1))
+    at = data.draw(spread(0, len(whole) - 1))
     whole[at] = bad
     pieces = np.split(whole, np.cumsum([len(piece) for piece in case[1]])[:-1])
     with pytest.raises(InputError, match=f"at {at / 8_000:.3f} s"):

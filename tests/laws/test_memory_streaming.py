@@ -14,12 +14,13 @@ from sortformer.config.presets import model_presets
 from sortformer.config.stream import StreamConfig
 from sortformer.streaming import Session, SessionPool, stream_probabilities
 from sortformer.streaming.rows import shapes
+from tests.strategies import spread
 from tests.streaming.tiny import REMEMBERING, noise, remembering_model
 
 MODELS = {kind: remembering_model(kind) for kind in REMEMBERING}
 POSTPROCESS = PostprocessConfig(0.5, 0.4, pad_on_s=0.06, pad_off_s=0.02, min_on_s=0.1, min_off_s=0.2)
 kinds = st.sampled_from(sorted(REMEMBERING))
-waves = st.builds(noise, samples=st.integers(160, 30_000), seed=st.integers(0, 99))
+waves = st.builds(noise, samples=spread(160, 30_000), seed=st.integers(0, 99))
 few = settings(max_examples=5, deadline=None)
 
 
@@ -50,7 +51,7 @@ def test_every_kind_of_memory_is_restored_whatever_it_has_grown_to(kind):
         np.testing.assert_array_equal(each.flush().probs, rest)
 
 
-@given(kind=kinds, chunk_frames=st.integers(2, 9), ahead=st.integers(0, 40_000), seed=st.integers(0, 99))
+@given(kind=kinds, chunk_frames=st.integers(2, 9), ahead=spread(0, 40_000), seed=st.integers(0, 99))
 @few
 def test_sessions_of_a_pool_get_what_they_would_get_alone_wherever_they_are(kind, chunk_frames, ahead, seed):
     pool = SessionPool(MODELS[kind], StreamConfig.by_memory(chunk_frames))

@@ -18,6 +18,7 @@ from sortformer.postprocess import turns
 from sortformer.streaming import Chunk, Session, step, stream_probabilities
 from sortformer.streaming.rows import row as one_row
 from sortformer.streaming.state import start
+from tests.strategies import spread
 from tests.streaming.tiny import REMEMBERING, noise, normalized, remembering_model, tiny_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(the maximum, and any further one|no speech found)")  # as they are
@@ -45,7 +46,7 @@ by_layers = st.tuples(
     st.sampled_from([remembering_model(kind) for kind in REMEMBERING]), st.integers(1, 9).map(StreamConfig.by_memory)
 )
 streams = st.tuples(models, stream_configs) | by_layers
-waves = st.builds(noise, samples=st.integers(0, 30_000), seed=st.integers(0, 99))
+waves = st.builds(noise, samples=spread(0, 30_000), seed=st.integers(0, 99))
 sounds = waves.filter(lambda wave: len(wave) >= 160)  # the model itself needs a frame
 few = settings(max_examples=15, deadline=None)
 
@@ -67,7 +68,7 @@ def _probs(updates):
 @few
 def test_any_cut_of_the_audio_gives_the_same_bits(stream, wave, data):
     model, config = stream
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
+    cuts = sorted(data.draw(st.lists(spread(0, len(wave)), max_size=6)))
     cut = Session(model, config, POSTPROCESS)
     updates = _run(cut, np.split(wave, cuts))
     whole = Session(model, config, POSTPROCESS)
@@ -80,7 +81,7 @@ def test_any_cut_of_the_audio_gives_the_same_bits(stream, wave, data):
 @few
 def test_frames_and_turns_once_given_are_those_of_the_end(stream, wave, data):
     model, config = stream
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
+    cuts = sorted(data.draw(st.lists(spread(0, len(wave)), max_size=6)))
     session = Session(model, config, POSTPROCESS)
     updates = _run(session, np.split(wave, cuts))
     firsts = np.cumsum([0] + [len(update.probs) for update in updates[:-1]])
@@ -107,7 +108,7 @@ def test_who_spoke_is_known_when_the_delay_of_turns_has_passed(stream, seed):
         assert _without_confidence(so_far.crop(0, until_s)) == _without_confidence(result)
 
 
-@given(stream=streams, chunks=st.integers(0, 4), more=st.just(0) | st.integers(0, 9_000))
+@given(stream=streams, chunks=st.integers(0, 4), more=st.just(0) | spread(0, 9_000))
 @few
 def test_a_frame_is_final_when_its_latency_has_passed(stream, chunks, more):
     model, config = stream
@@ -123,7 +124,7 @@ def test_a_frame_is_final_when_its_latency_has_passed(stream, chunks, more):
 @few
 def test_a_turn_is_final_when_its_latency_and_its_delay_have_passed(stream, wave, data):
     model, config = stream
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(wave)), max_size=6)))
+    cuts = sorted(data.draw(st.lists(spread(0, len(wave)), max_size=6)))
     session = Session(model, config, POSTPROCESS)
     for piece in (*np.split(wave, cuts), None):
         due_s = session.duration_s - 0.006 - config.latency_s - POSTPROCESS.turn_delay_s
@@ -131,7 +132,7 @@ def test_a_turn_is_final_when_its_latency_and_its_delay_have_passed(stream, wave
         assert all(turn.end > due_s - 1e-9 for turn in update.turns)
 
 
-@given(stream=streams, wave=waves, other=waves, cut=st.integers(0, 30_000))
+@given(stream=streams, wave=waves, other=waves, cut=spread(0, 30_000))
 @few
 def test_what_is_final_does_not_know_what_comes(stream, wave, other, cut):
     model, config = stream
@@ -146,7 +147,7 @@ def test_what_is_final_does_not_know_what_comes(stream, wave, other, cut):
 @few
 def test_a_restored_session_goes_on_as_the_other_would_have(stream, wave, data):
     model, config = stream
-    cut = data.draw(st.integers(0, len(wave)))
+    cut = data.draw(spread(0, len(wave)))
     session = Session(model, config, POSTPROCESS, uri="meeting")
     session.push(wave[:cut])
     restored = Session.restore(copy.deepcopy(model), session.snapshot())

@@ -11,6 +11,7 @@ from sortformer.layers import DepthwiseStriding, FrameStacking
 from sortformer.layers.subsampling import PART_FRAMES
 from sortformer.masks import length_mask
 from tests.oracles.blocks import striding
+from tests.strategies import spread
 
 MELS, DIM = 11, 6
 
@@ -28,7 +29,7 @@ kinds = pytest.mark.parametrize("kind", ["dw_striding", "stacking"])
 
 
 @kinds
-@given(samples=st.integers(160, 160 * 40))
+@given(samples=spread(160, 160 * 40))
 def test_the_output_has_the_frames_that_the_grid_promises(kind, samples):
     grid = FrameGrid()
     frames = grid.feature_frames(samples)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sortformer.simulate.events import Delivery, Note, noted, played
+from tests.strategies import spread
 
 ROWS, PATHS, LENGTH = 2, 3, 6000
 SOUNDS = np.random.default_rng(0).integers(-20_000, 20_000, 9000).astype(np.int16)
@@ -15,11 +16,11 @@ SOUNDS = np.random.default_rng(0).integers(-20_000, 20_000, 9000).astype(np.int1
 @st.composite
 def notes(draw) -> Note:
     speed = draw(st.sampled_from([1.0, 0.83, 1.27]))
-    stored = draw(st.integers(1, 3000))
-    at = draw(st.integers(0, LENGTH - 1))
+    stored = draw(spread(1, 3000))
+    at = draw(spread(0, LENGTH - 1))
     delivery = Delivery(draw(st.floats(0.1, 3)), draw(st.sampled_from([0.0, 0.5, -0.6])), speed)
     length = min(round(stored / speed), LENGTH - at)
-    source = draw(st.integers(0, len(SOUNDS) - stored))
+    source = draw(spread(0, len(SOUNDS) - stored))
     return Note(draw(st.integers(0, ROWS - 1)), draw(st.integers(0, PATHS - 1)), source, stored, at, length, delivery)
 
 
