@@ -99,6 +99,7 @@ def loaded(model: Any, folder: Path) -> Sortformer:
     return checkpoint.load(folder / "model.nemo")[0]
 
 
+@pytest.mark.filterwarnings("ignore:.*no commercial use")
 @pytest.mark.parametrize(
     ("generation", "layers"),
     [("v1", 2), ("v2", 2), *(pytest.param(name, None, marks=pytest.mark.slow) for name in ("v1", "v2"))],
