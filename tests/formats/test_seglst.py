@@ -41,7 +41,7 @@ def test_every_word_is_in_one_segment_of_its_speaker_and_time(words):
         assert " ".join(word.text for word in own) == each["words"]
         assert {word.speaker or "unknown" for word in own} == {each["speaker"]}
         assert (each["start_time"], each["end_time"]) == (own[0].start, own[-1].end)
-        assert before is None or each["speaker"] != before["speaker"] or each["start_time"] - before["end_time"] >= 1
+        assert before is None or each["speaker"] != before["speaker"] or each["start_time"] >= before["end_time"] + 1
         before = each
     assert not left
 
