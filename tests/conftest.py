@@ -2,9 +2,10 @@
 
 Hypothesis has no deadline, for examples or their generation. Torch's threads sleep instead of spinning while they wait,
 as in the command: beside another run the tests would take many times as long. This has to be set before torch is
-imported, so modules that need torch are imported in fixtures.
+imported, so modules that need torch are imported in fixtures. Commands buffer their output, as users' do.
 """
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tests.puppets import Puppet
 
 spin_briefly()
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("shared")

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 import sortformer
 from sortformer.cli.average import average
-from sortformer.cli.console import say, sentence, show_warning, unforeseen
+from sortformer.cli.console import discard_unsaid, say, sentence, show_warning, unforeseen
 from sortformer.cli.convert import convert
 from sortformer.cli.diarize import diarize
 from sortformer.cli.doctor import doctor
@@ -90,4 +90,6 @@ def main(arguments: list[str] | None = None) -> None:
             say(f"error: {sentence(error)}")
         except Exception as error:
             say(f"error: {unforeseen(error)}")
+        finally:
+            discard_unsaid()
     sys.exit(1)

@@ -23,6 +23,8 @@ __all__ = [
     "TRACEBACK",
     "about",
     "bar",
+    "discard",
+    "discard_unsaid",
     "named",
     "say",
     "sentence",
@@ -45,6 +47,20 @@ def say(message: str) -> None:
     """
     with contextlib.suppress(OSError):
         print(_CONTROLS.sub(lambda found: ascii(found[0])[1:-1], message), file=sys.stderr, flush=True)
+
+
+def discard(stream: TextIO) -> None:
+    """Let a stream that cannot be written discard its buffer and all that follows, without another error at exit."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), stream.fileno())
+
+
+def discard_unsaid() -> None:
+    """Discard what stderr has not taken: else Python tries again at exit, fails, and replaces the exit code by 120."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        discard(sys.stderr)
 
 
 def sentence(error: SortformerError | OSError) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sortformer.annotation import Diarization
-from sortformer.cli.console import about, say, usage_errors
+from sortformer.cli.console import about, discard, say, usage_errors
 from sortformer.cli.interrupt import INTERRUPTED, Interrupt, interrupts
 from sortformer.cli.options import (
     Channel,
@@ -234,9 +233,7 @@ def _show(lines: str, wanted: bool) -> None:
             raise
         if not isinstance(error, BrokenPipeError):
             say(f"warning: turns are no longer shown: stdout cannot be written ({refusal(error)})")
-        # Discard the buffer and all that follows, without another error at exit.
-        with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), sys.stdout.fileno())
+        discard(sys.stdout)
 
 
 def _status(line: str) -> None:

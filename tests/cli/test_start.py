@@ -10,6 +10,7 @@ import pytest
 import sortformer
 from tests.cli.conftest import Cli
 
+ON_LINUX = pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is absent")
 RTTM = "SPEAKER meeting 1 0.000 1.000 <NA> <NA> a <NA> <NA>\n"
 
 
@@ -61,6 +62,23 @@ def test_what_was_closed_before_the_start_is_empty_or_goes_nowhere(tmp_path: Pat
     done = subprocess.run(command, shell=True, check=False, stderr=subprocess.PIPE, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert ("TOTAL" in out.read_text()) == (closed != 1)
+
+
+@pytest.mark.parametrize(("name", "code"), [("given.rttm", 0), ("absent.rttm", 1)])
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=ON_LINUX)])
+def test_where_nothing_can_be_said_the_exit_code_stays(tmp_path: Path, name: str, code: int, full: bool):
+    """Stderr is a pipe that nobody reads, or a full disk."""
+    (tmp_path / "given.rttm").write_text(RTTM)
+    (tmp_path / "late.uem").write_text("meeting 1 5 9\n")  # said to begin after the last turn
+    command = [sys.executable, "-m", "sortformer", "score", "given.rttm", name, "--uem", "late.uem"]
+    if full:
+        stderr = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, stderr = os.pipe()
+        os.close(reader)
+    done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=stderr, text=True, check=False)
+    os.close(stderr)
+    assert (done.returncode, "TOTAL" in done.stdout) == (code, code == 0)
 
 
 @pytest.mark.parametrize(
