@@ -17,7 +17,7 @@ from sortformer.simulate.voice import Voice
 __all__ = ["VoiceBank"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)  # with slots, early versions of Python 3.11 ignore __getstate__
 class VoiceBank:
     """The utterances of many voices, concatenated, and the phrases of each voice.
 
