@@ -72,6 +72,7 @@ class Streams:
         except asyncio.CancelledError:
             if not self._stopping.is_set():
                 raise
+            task.uncancel()  # else, in early versions of Python 3.11, a timeout ends as this cancellation
             with contextlib.suppress(TimeoutError):  # the client may not read
                 async with asyncio.timeout(_NOTICE_S):
                     await refuse(websocket, _LATER, STOPPING)
