@@ -27,6 +27,7 @@ from sortformer.errors import Cancelled, ConfigError, InputError
 from sortformer.formats import json
 from sortformer.streaming import Session
 from tests.audio.makers import chirp, write
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.small_models import small_config, small_model
 from tests.strategies import spread
 from tests.tiny import SLOTS, tiny_model
@@ -120,7 +121,7 @@ def test_its_model_may_have_another_precision(diarizer: Diarizer, wav: Path, dty
             np.testing.assert_allclose(found, expected, atol=0.05)
 
 
-@pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")
+@MAXIMUM_MAY_BE_REACHED
 def test_with_a_confidence_it_stops_in_the_head_and_says_where(diarizer: Diarizer, wav: Path):
     found = diarizer.estimates(wav)
     assert found.layers[0].confidence is None

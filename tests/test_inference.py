@@ -19,6 +19,7 @@ from sortformer.errors import Cancelled, ConfigError, InputError
 from sortformer.formats import json
 from tests.audio.makers import chirp, write
 from tests.checkpoint.goldens import GOLDEN
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.small_models import small_config, small_model
 from tests.streaming.tiny import hearing_model
 from tests.tiny import SLOTS, tiny_model
@@ -109,7 +110,7 @@ def test_what_is_too_long_to_be_taken_whole_is_streamed(diarizer: Diarizer, monk
             refused()
 
 
-@pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")
+@MAXIMUM_MAY_BE_REACHED
 def test_nvidias_streaming_models_take_files_as_streams(wav: Path):
     model, settings = checkpoint.load(GOLDEN / "tiny_nemotron3")
     diarizer = Diarizer(model, settings, "tiny")

@@ -9,8 +9,8 @@ import pytest
 
 import sortformer
 from tests.cli.conftest import Cli
+from tests.marks import NEEDS_DEV_FULL
 
-ON_LINUX = pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is absent")
 RTTM = "SPEAKER meeting 1 0.000 1.000 <NA> <NA> a <NA> <NA>\n"
 
 
@@ -65,7 +65,7 @@ def test_what_was_closed_before_the_start_is_empty_or_goes_nowhere(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("name", "code"), [("given.rttm", 0), ("absent.rttm", 1)])
-@pytest.mark.parametrize("full", [False, pytest.param(True, marks=ON_LINUX)])
+@pytest.mark.parametrize("full", [False, pytest.param(True, marks=NEEDS_DEV_FULL)])
 def test_where_nothing_can_be_said_the_exit_code_stays(tmp_path: Path, name: str, code: int, full: bool):
     """Stderr is a pipe that nobody reads, or a full disk."""
     (tmp_path / "given.rttm").write_text(RTTM)

@@ -16,6 +16,7 @@ from sortformer.streaming import Session
 from tests.audio.makers import chirp
 from tests.cli.conftest import Cli
 from tests.cli.streams import EXPECTED, raw, turns
+from tests.marks import NEEDS_DEV_FULL
 from tests.processes import started
 
 
@@ -101,7 +102,7 @@ def test_a_terminal_that_closes_loses_no_file(model: Path, wav: Path, tmp_path: 
     assert max(end for _, end, _ in turns((tmp_path / "meeting.rttm").read_text())) > 0.9
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is absent")
+@NEEDS_DEV_FULL
 def test_where_stdout_is_full_the_file_is_written(model: Path, wav: Path, tmp_path: Path):
     with open("/dev/full", "w") as full:
         running = started("stream", wav, "--model", model, "-o", tmp_path / "meeting.rttm", stdout=full, fresh=True)

@@ -10,9 +10,10 @@ import pytest
 from sortformer.errors import InputError
 from sortformer.serve.batch import Batch
 from sortformer.streaming import Session, SessionPool
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.streaming.tiny import CONFIG, noise, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+pytestmark = MAXIMUM_MAY_BE_REACHED
 
 MODEL = tiny_model(gain=5.0)
 WAVE = noise(30_000)

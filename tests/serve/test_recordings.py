@@ -22,11 +22,12 @@ from sortformer.serve.form import Options
 from sortformer.warned import warn
 from sortformer.words import assign_speakers
 from tests.audio.makers import chirp, write
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.processes import eventually
 from tests.serve.running import Running, running
 from tests.streaming.tiny import noise, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+pytestmark = MAXIMUM_MAY_BE_REACHED
 
 DIARIZER = Diarizer(tiny_model(gain=5.0), PostprocessConfig(), "tiny")
 MOST_BYTES = 2 << 20

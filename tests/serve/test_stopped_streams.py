@@ -11,11 +11,12 @@ import pytest
 from sortformer.serve import app, application, streams
 from sortformer.serve.refusals import STOPPING
 from sortformer.streaming import Session, Update
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.processes import eventually
 from tests.serve.running import message, running
 from tests.serve.streamed import DIARIZER, MOST, WAVES, enrolling, expected, refused
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+pytestmark = MAXIMUM_MAY_BE_REACHED
 
 
 def test_a_server_that_is_stopped_gives_all_that_was_heard():

@@ -22,12 +22,13 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.diarizer import Diarizer
 from sortformer.serve import application
 from sortformer.streaming import SessionPool
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.processes import eventually
 from tests.serve.running import END, START, Running, message, news, running, sent
 from tests.serve.streamed import DIARIZER, MOST, WAVES, enrolling, expected, refused, vanish
 from tests.streaming.tiny import noise, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+pytestmark = MAXIMUM_MAY_BE_REACHED
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,10 @@ from sortformer.errors import InputError
 from sortformer.postprocess import turns
 from sortformer.streaming import Session, stream_probabilities
 from sortformer.streaming.known import slot_of_clip
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+pytestmark = MAXIMUM_MAY_BE_REACHED
 
 CLIP = noise(30_000, seed=7)
 EXPECTED = stream_probabilities(Session(MODEL, CONFIG), [WAVE])

@@ -14,10 +14,11 @@ from sortformer.features import LogMel
 from sortformer.model import Sortformer
 from sortformer.streaming import Session
 from sortformer.streaming.front import hear, start_front
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.streaming.tiny import noise, normalized, tiny_model
 
 
-@pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")
+@MAXIMUM_MAY_BE_REACHED
 def test_constants_are_known_in_advance():
     session = Session(normalized("fixed"), STREAM_PRESETS["1s"])
     session.push(noise(48_000))

@@ -11,9 +11,10 @@ from sortformer.config.clustering import ClusteringConfig
 from sortformer.config.stream import StreamConfig
 from sortformer.errors import InputError
 from sortformer.streaming import Session, SessionPool, stream_probabilities
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.streaming.tiny import CONFIG, noise, remembering_model, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+pytestmark = MAXIMUM_MAY_BE_REACHED
 
 MODEL = tiny_model(gain=5.0)
 WAVES = [noise(count, seed=count) for count in (60_000, 25_000, 47_111)]

@@ -15,10 +15,11 @@ from sortformer.config.stream import STREAM_PRESETS, SpeakerCacheConfig
 from sortformer.errors import ConfigError, InputError
 from sortformer.streaming import Session, SessionPool, StreamState, stream_probabilities
 from tests.audio.makers import chirp, write
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.small_models import small_config, small_model
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise, normalized, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+pytestmark = MAXIMUM_MAY_BE_REACHED
 
 EXPECTED = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
 

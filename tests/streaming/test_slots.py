@@ -11,10 +11,11 @@ from sortformer.config.postprocess import PostprocessConfig
 from sortformer.config.stream import SpeakerCacheConfig
 from sortformer.streaming import Session, stream_probabilities
 from sortformer.streaming.forget import forget
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, hearing_model, noise
 
 
-@pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")
+@MAXIMUM_MAY_BE_REACHED
 def test_a_reset_slot_is_somebody_new():
     session = Session(MODEL, CONFIG, PostprocessConfig())
     before = session.push(WAVE)

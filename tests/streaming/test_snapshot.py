@@ -9,9 +9,10 @@ import torch
 from sortformer.errors import InputError
 from sortformer.streaming import Session, stream_probabilities
 from sortformer.streaming.snapshot import from_bytes, plain, to_bytes
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.streaming.tiny import CONFIG, MODEL, WAVE, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*the maximum, and any further one")  # as they are
+pytestmark = MAXIMUM_MAY_BE_REACHED
 
 EXPECTED = stream_probabilities(Session(MODEL, CONFIG), [WAVE])
 
