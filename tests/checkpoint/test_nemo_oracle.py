@@ -21,6 +21,7 @@ from sortformer.streaming.front import hear, next_chunk, start_front
 from sortformer.streaming.state import start
 from tests.checkpoint.goldens import activations, shared
 from tests.checkpoint.waves import assert_agree, largest_difference, recordings, speech
+from tests.marks import LICENCE_IS_LIMITED
 
 pytestmark = [
     pytest.mark.oracle,
@@ -99,7 +100,7 @@ def loaded(model: Any, folder: Path) -> Sortformer:
     return checkpoint.load(folder / "model.nemo")[0]
 
 
-@pytest.mark.filterwarnings("ignore:.*no commercial use")
+@LICENCE_IS_LIMITED
 @pytest.mark.parametrize(
     ("generation", "layers"),
     [("v1", 2), ("v2", 2), *(pytest.param(name, None, marks=pytest.mark.slow) for name in ("v1", "v2"))],

@@ -18,10 +18,11 @@ from sortformer.postprocess import turns
 from sortformer.streaming import Chunk, Session, step, stream_probabilities
 from sortformer.streaming.rows import row as one_row
 from sortformer.streaming.state import start
+from tests.marks import MAXIMUM_MAY_BE_REACHED
 from tests.strategies import spread
 from tests.streaming.tiny import REMEMBERING, noise, normalized, remembering_model, tiny_model
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*(the maximum, and any further one|no speech found)")  # as they are
+pytestmark = [MAXIMUM_MAY_BE_REACHED, pytest.mark.filterwarnings("ignore:no speech found")]
 
 MODEL = tiny_model()
 models = st.sampled_from([MODEL, normalized("fixed"), normalized("fixed", (-9.0, -5.0))])

@@ -11,6 +11,7 @@ from sortformer.train import loop, train
 from sortformer.train.state import TrainState
 from sortformer.train.step import take_step
 from tests.data.corpora import corpus
+from tests.marks import RECIPE_IS_CHANGED
 from tests.train.runs import after, assert_same, log_of, state_of
 
 
@@ -24,7 +25,7 @@ def test_evaluations_come_when_due_and_at_the_end(run_config, tmp_path):
         assert line["der"] == pytest.approx(line["miss"] + line["false_alarm"] + line["confusion"])
 
 
-@pytest.mark.filterwarnings("ignore:.*with a changed recipe")
+@RECIPE_IS_CHANGED
 def test_the_model_with_the_lowest_error_stays_also_over_a_resume(run_config, tmp_path, monkeypatch):
     rates = {0: 0.9, 1: 0.7, 2: float("nan"), 3: 0.7, 4: 0.4, 5: 0.5, 6: 0.4, 7: 0.8, 8: 0.8}
 

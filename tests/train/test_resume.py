@@ -14,6 +14,7 @@ from sortformer.errors import InputError
 from sortformer.train import train
 from sortformer.train.state import TrainState
 from tests.data.corpora import corpus
+from tests.marks import LICENCE_IS_LIMITED, RECIPE_IS_CHANGED
 from tests.small_models import small_config, small_model
 from tests.train.runs import after, assert_same, log_of, state_of, write_voice_table
 
@@ -46,7 +47,7 @@ def test_real_recordings_alone_train_evaluate_and_resume(run_config, tmp_path):
     assert 0 < log_of(tmp_path / "whole")[-1]["der"] < 3
 
 
-@pytest.mark.filterwarnings("ignore:.*with a changed recipe")
+@RECIPE_IS_CHANGED
 def test_a_run_that_was_killed_takes_its_unsaved_steps_again(run_config, tmp_path, whole):
     train(replace(run_config, checkpoint_every=2), tmp_path / "killed", stop=after(4))
     with (tmp_path / "killed/log.jsonl").open("a") as log:
@@ -120,8 +121,8 @@ def test_the_model_of_a_finished_run_is_written_anew_where_it_is_gone(run_config
         assert (tmp_path / "model" / name).read_bytes() == (whole / "model" / name).read_bytes()
 
 
-@pytest.mark.filterwarnings("ignore:.*with a changed recipe")
-@pytest.mark.filterwarnings("ignore:.*no commercial use")
+@RECIPE_IS_CHANGED
+@LICENCE_IS_LIMITED
 @pytest.mark.parametrize("change", ["licence", "postprocess", "weights", "config"])
 def test_a_run_goes_on_from_the_model_that_it_began_as(run_config, tmp_path, change):
     config = small_config({}, {"num_slots": 2})

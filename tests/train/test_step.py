@@ -15,6 +15,7 @@ from sortformer.errors import InputError
 from sortformer.simulate import Conversations
 from sortformer.train import train
 from sortformer.train.objective import objective
+from tests.marks import RECIPE_IS_CHANGED
 from tests.train.runs import after, assert_same, log_of, state_of, write_counting_network, write_voice_table
 
 
@@ -87,7 +88,7 @@ def test_a_batch_with_a_gradient_that_is_not_finite_is_passed_over(run_config, t
     assert all(torch.isfinite(weight).all() for weight in state_of(tmp_path)["model"].values())
 
 
-@pytest.mark.filterwarnings("ignore:.*with a changed recipe")
+@RECIPE_IS_CHANGED
 def test_a_run_whose_steps_are_all_passed_over_ends_and_keeps_what_it_had(run_config, tmp_path, monkeypatch):
     train(run_config, tmp_path, stop=after(2))
     before = state_of(tmp_path)
@@ -99,7 +100,7 @@ def test_a_run_whose_steps_are_all_passed_over_ends_and_keeps_what_it_had(run_co
     assert_same(state_of(tmp_path), before)
 
 
-@pytest.mark.filterwarnings("ignore:.*with a changed recipe")
+@RECIPE_IS_CHANGED
 def test_a_run_that_diverges_ends_and_keeps_what_it_had(run_config, tmp_path):
     model, _ = checkpoint.load(train(run_config, tmp_path, stop=after(2)))
     before = state_of(tmp_path)
