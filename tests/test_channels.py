@@ -175,10 +175,7 @@ def test_channels_that_are_not_apart_are_refused(diarizer: Diarizer, tmp_path: P
     with pytest.raises(InputError, match=r"mono\.wav has one channel"):
         diarizer(mono, channel="each")
     same = np.repeat(sides((0.0, 3.0)), 2, axis=1)
-    with (
-        warnings.catch_warnings(action="error"),
-        pytest.raises(InputError, match="channels 1 and 2 of the array have the same voices"),
-    ):
+    with pytest.raises(InputError, match="channels 1 and 2 of the array have the same voices"):
         diarizer(same, sample_rate=RATE, channel="each")
     many = write(tmp_path / "many.wav", np.zeros((RATE, 65), np.float32), RATE)
     with pytest.raises(InputError, match=r"many\.wav has 65 channels, too many for one speaker each: the most are 64"):
@@ -197,10 +194,7 @@ def test_one_recording_twice_once_softer_is_refused():
     """The softer one could be a leak of the louder one; most of the speech would be lost."""
     wave = read(DEMO)
     softer = np.stack([wave, 0.5 * wave], axis=1)
-    with (
-        warnings.catch_warnings(action="error"),
-        pytest.raises(InputError, match="the channels of the array have the same voices"),
-    ):
+    with pytest.raises(InputError, match="the channels of the array have the same voices"):
         Diarizer.load()(softer, sample_rate=RATE, channel="each")
 
 
