@@ -22,6 +22,8 @@ from tests.data.corpora import corpus
 from tests.simulate.makers import make_bank_folder
 from tests.train.runs import small_run
 
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create 2 worker processes")  # on a single core
+
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> TrainConfig:

@@ -33,9 +33,9 @@ def test_cells_are_measured_once_and_drawn(tmp_path):
 
 def test_what_takes_too_long_is_stopped_and_shown(tmp_path):
     found = tmp_path / "found.jsonl"
-    table = run(RECIPE / "long_audio.py", found, "--mechanisms", "full", "--minutes", 0.1, 0.2, "--limit", 1)
+    table = run(RECIPE / "long_audio.py", found, "--mechanisms", "full", "--minutes", 30, 31, "--limit", 1)
     (cell,) = (json.loads(line) for line in found.read_text().splitlines())
-    assert cell == {"mechanism": "full", "minutes": 0.1, "stopped": "at 1 s"}
+    assert cell == {"mechanism": "full", "minutes": 30.0, "stopped": "at 1 s"}
     assert "at 1 s" in table
 
 
