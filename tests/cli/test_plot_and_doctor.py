@@ -76,7 +76,7 @@ def test_one_channel_is_drawn_where_it_is_asked_for(cli: Cli, model: Path, wav: 
 
 def test_a_reference_of_another_recording_is_refused(cli: Cli, model: Path, wav: Path, tmp_path: Path):
     (tmp_path / "other.rttm").write_text(RTTM.replace("meeting", "lecture"))
-    outcome = cli("plot", wav, "--model", model, "--reference", tmp_path / "other.rttm")
+    outcome = cli("plot", wav, "--model", model, "-o", tmp_path / "x.svg", "--reference", tmp_path / "other.rttm")
     assert outcome.code == 1
     assert "has turns of 'lecture': not of 'meeting'" in outcome.errors[0]
 
