@@ -15,8 +15,9 @@ __all__ = ["AudioInfo", "AudioWarning", "Damaged", "Decoder", "NotDecodable"]
 class AudioInfo:
     """The header information of a recording.
 
-    ``duration_s`` is None if the header lacks it (a live recording), and an estimate for some MP3 files. Of several
-    audio ``tracks``, such as languages, only one is read: the one that players choose, ``track``, counted from 1.
+    ``duration_s`` is None if it is unknown (a live recording). It is ``estimated``, and may be far off, if the format
+    does not store it, like AAC and AMR without a container, and some MP3. Of several audio ``tracks``, such as
+    languages, only one is read: the one that players choose, ``track``, counted from 1.
     """
 
     duration_s: float | None
@@ -25,6 +26,7 @@ class AudioInfo:
     codec: str
     track: int = 1
     tracks: int = 1
+    estimated: bool = False
 
 
 class AudioWarning(SortformerWarning):

@@ -86,6 +86,7 @@ class FfmpegDecoder:
             codec=f"{self._format()}/{self._stream.codec_context.name}",
             track=1 + self._container.streams.audio.index(self._stream),
             tracks=len(self._container.streams.audio),
+            estimated=self.promised_s is None,
         )
 
     @property

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +19,7 @@ from sortformer.grid import SAMPLE_RATE
 from sortformer.manifests import is_manifest
 from sortformer.manifests.entry import SLACK_S
 from sortformer.manifests.jsonl import read_some
-from sortformer.warned import warn
+from sortformer.warned import warn, warned
 
 __all__ = ["Recording", "namesakes", "once", "recordings"]
 
@@ -68,7 +69,8 @@ class Recording:
             SortformerWarning: when the file ends before the window does.
         """
         if not self.is_window():
-            self._warn_of_the_end()
+            if self.duration_s is not None and isinstance(self.source, Path):
+                self._check_end(_length_s(self.source))
             return {"audio": self.source, "channel": channel}
         from sortformer.audio import crop, num_channels
         from sortformer.audio.reading import SHORTEST_S
@@ -83,7 +85,7 @@ class Recording:
             raise InputError(
                 f"{self.name} holds only {len(wave) / SAMPLE_RATE:.3f} s of audio: at least {SHORTEST_S} s is needed"
             )
-        self._warn_of_the_end()
+        self._check_end(self.offset_s + len(wave) / SAMPLE_RATE)
         audio = {"waveform": wave, "sample_rate": SAMPLE_RATE, "uri": self.name}
         return {"audio": audio, "channel": channel if each else None}
 
@@ -91,24 +93,25 @@ class Recording:
         """Return whether it is a part of its file; a manifest may also give the whole duration of the file."""
         if self.offset_s or self.duration_s is None or not isinstance(self.source, Path):
             return self.offset_s > 0
-        length_s = self._file_s()
-        return length_s is None or length_s > self.duration_s + SLACK_S
+        return _length_s(self.source) > self.duration_s + SLACK_S
 
-    def _file_s(self) -> float | None:
-        """Return the duration of the whole file if its header has one, else None."""
-        from sortformer.audio import probe
-
-        return probe(self.source).duration_s
-
-    def _warn_of_the_end(self) -> None:
-        if self.duration_s is None:
-            return
-        end_s, length_s = self.offset_s + self.duration_s, self._file_s()
-        if length_s is not None and length_s + SLACK_S < end_s:
+    def _check_end(self, found_s: float) -> None:
+        """Warn if what was found of the file ends before the window does."""
+        end_s = found_s if self.duration_s is None else self.offset_s + self.duration_s
+        if found_s + SLACK_S < end_s:
             warn(
-                f"{self.name} should end at {end_s:.2f} s of {self.source}, but the file ends at {length_s:.2f} s",
+                f"{self.name} should end at {end_s:.2f} s of {self.source}, but the file ends at {found_s:.2f} s",
                 stacklevel=2,
             )
+
+
+@cache
+def _length_s(path: Path) -> float:
+    """Return the duration of a file in seconds; damage is reported when the file is read for its audio."""
+    from sortformer.manifests.tree import duration_of
+
+    with warned(shown=False):
+        return duration_of(path)
 
 
 def recordings(argument: str) -> Iterator[Recording]:

@@ -17,7 +17,7 @@ from sortformer.intervals import Regions, union
 from sortformer.manifests import Entry, read
 from sortformer.manifests.entry import SLACK_S
 from sortformer.manifests.references import reference_of, regions_of
-from sortformer.manifests.tree import duration_of
+from sortformer.manifests.tree import duration_of, stored_duration_of
 from sortformer.simulate import Conversations
 from sortformer.simulate.speech_activity import active_runs
 from sortformer.targets import activity
@@ -45,11 +45,11 @@ class Recordings:
 
     @classmethod
     def read(cls, manifest: str | os.PathLike[str]) -> "Recordings":
-        """Read a manifest and its references; of the recordings, only the headers are read.
+        """Read a manifest, its references and the recordings' headers; what has no duration is decoded.
 
         Raises:
-            InputError: if a file is missing or broken, or a recording has no RTTM or no known length, or ends earlier
-                than the manifest says.
+            InputError: if a file is missing or broken, or a recording has no RTTM, or ends earlier than the manifest
+                says.
         """
         entries = tuple(_measured(entry, os.fspath(manifest)) for entry in read(manifest))
         references, parts = [], []
@@ -136,18 +136,16 @@ class Crops:
 
 
 def _measured(entry: Entry, manifest: str) -> Entry:
-    """Return the entry with its duration, checked against the recording's header."""
-    whole = duration_of(entry.audio)
+    """Return the entry with its duration, checked against the recording's header, or else measured."""
     if entry.duration is not None:
-        end = entry.offset + entry.duration
+        whole, end = stored_duration_of(entry.audio), entry.offset + entry.duration
         if whole is not None and end > whole + SLACK_S:
             raise InputError(
                 f"{manifest} says that {entry.audio} lasts until {end:.2f} s, but it ends at {whole:.2f} s: make the "
                 "manifest again"
             )
         return entry
-    if whole is None:
-        raise InputError(f"the header of {entry.audio} does not give its length: give its 'duration' in the manifest")
+    whole = duration_of(entry.audio)
     if whole <= entry.offset:
         raise InputError(
             f"{manifest} starts {entry.audio} at {entry.offset:.2f} s, but it ends at {whole:.2f} s: make the manifest "

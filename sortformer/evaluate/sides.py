@@ -89,12 +89,12 @@ def _parts(entry: Entry) -> Regions:
 def _end_of_file(entry: Entry) -> float:
     from sortformer.manifests.tree import duration_of  # imports the decoders, which scoring needs only here
 
-    length = duration_of(entry.audio) if entry.audio.is_file() else None
-    if length is None:
+    if not entry.audio.is_file():
         raise InputError(
-            f"the manifest has neither a UEM nor a duration for {entry.id!r}, and {entry.audio} does not tell how long "
-            "it is: add one of them"
+            f"the manifest has neither a UEM nor a duration for {entry.id!r}, and {entry.audio} does not exist: add "
+            "one of them"
         )
+    length = duration_of(entry.audio)
     if length <= entry.offset:
         raise InputError(f"{entry.audio} ends at {length:.2f} s, before its window {entry.id!r} begins")
     return length

@@ -19,7 +19,7 @@ from sortformer.manifests.entry import SLACK_S, Entry
 from sortformer.manifests.jsonl import read_lines
 from sortformer.manifests.references import other_names, own_turns, reference_of, regions_of
 from sortformer.manifests.statistics import Statistics
-from sortformer.manifests.tree import duration_of
+from sortformer.manifests.tree import stored_duration_of
 
 __all__ = ["Checked", "Problem", "check"]
 
@@ -58,9 +58,8 @@ def check(manifests: Sequence[str | Path], *, listen: bool = True) -> Checked:
     are assumed to mean different people in each recording. A doubt is an RTTM or UEM about one recording with another
     name, or with the turns of another: it may be the wrong file; a speaker in two turns at once: one may be somebody
     else's; two names that differ only in case: they may be one person's; confidences of all turns, which a turn that
-    was corrected on the page does not have: it may still be the model's result; the only window of a file, from its
-    start, that turns go on after: its duration may be wrong; and a recording with a reference whose duration neither
-    its header nor the manifest gives: training refuses it. A manifest without any reference is one problem, or a
+    was corrected on the page does not have: it may still be the model's result; and the only window of a file, from
+    its start, that turns go on after: its duration may be wrong. A manifest without any reference is one problem, or a
     doubt if no manifest has any: these were made to diarize.
 
     Args:
@@ -164,11 +163,8 @@ def _look(entry: Entry, listen: bool, only: bool) -> _Look:
     doubts: list[str] = []
     whole_s = samples = None
     try:
-        # The header of some MP3 files has only an estimate of the duration.
-        whole_s, samples, fault = _heard(entry.audio) if listen else (duration_of(entry.audio), None, None)
+        whole_s, samples, fault = _heard(entry.audio) if listen else (stored_duration_of(entry.audio), None, None)
         problems += [fault] if fault else []
-        if entry.rttm is not None and entry.duration is None and duration_of(entry.audio) is None:
-            doubts.append("its header has no duration, which training needs: give its 'duration' in the manifest")
     except InputError as error:
         problems.append(str(error))
     if whole_s is not None and entry.offset + (entry.duration or 0.0) > whole_s + SLACK_S:

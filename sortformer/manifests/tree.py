@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sortformer.audio import probe
+from sortformer.audio.sources import recording_in
 from sortformer.errors import InputError, refusal
 from sortformer.formats.folders import is_visible_file
 
-__all__ = ["Tree", "check_complete", "duration_of"]
+__all__ = ["Tree", "check_complete", "duration_of", "stored_duration_of"]
 
 _NOT_OURS = {"__MACOSX", "lost+found", "System Volume Information"}  # made by archivers and file systems
 
@@ -109,11 +110,24 @@ def check_complete(corpus: str | Path, missing: Sequence[str], split: str, remed
         raise InputError(f"{corpus} lacks {missing[0]} of {split}{more}; {remedy} it, or allow a partial corpus")
 
 
-def duration_of(path: Path) -> float | None:
-    """Return the duration in a recording's header, in seconds; None if it has none.
+def duration_of(path: Path) -> float:
+    """Return the duration of a recording in seconds; where its header does not store it, the recording is decoded.
 
     Raises:
         InputError: when it is missing or not audio.
     """
-    found = probe(path).duration_s
-    return None if found is None else round(found, 6)
+    stored = stored_duration_of(path)
+    if stored is not None:
+        return stored
+    with recording_in(path, None) as recording:
+        return round(sum(map(len, recording.pieces)) / recording.rate, 6)
+
+
+def stored_duration_of(path: Path) -> float | None:
+    """Return the duration that a recording's header stores, in seconds; None if it has none, or only an estimate.
+
+    Raises:
+        InputError: when it is missing or not audio.
+    """
+    found = probe(path)
+    return None if found.duration_s is None or found.estimated else round(found.duration_s, 6)

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,7 +55,9 @@ def from_librispeech(corpus: str | Path) -> list[Utterance]:
         split = path.relative_to(corpus).parts[0].partition("-")[0]
         speaker = path.stem.partition("-")[0]
         if split in ("train", "dev", "test"):
-            found.append(Utterance(path, f"librispeech_{speaker}", split, gender.get(speaker, ""), 0.0, _length(path)))
+            found.append(
+                Utterance(path, f"librispeech_{speaker}", split, gender.get(speaker, ""), 0.0, duration_of(path))
+            )
     if not found:
         raise InputError(f"{corpus} has none of LibriSpeech's subsets (train-clean-100, ...)")
     return found
@@ -79,9 +82,10 @@ def voices_of(
     """
     found = []
     known: dict[str, str] = {}
+    length_of = cache(duration_of)  # there may be thousands of windows of a recording
     for entry in entries:
         recording = known.setdefault(os.path.realpath(entry.audio), entry.id)
-        length, regions = _length(entry.audio), regions_of(entry)
+        length, regions = length_of(entry.audio), regions_of(entry)
         parts = ((0.0, entry.duration or math.inf),) if regions is None else union(regions)
         turns = own_turns(entry)
         for turn in Diarization(turns, last_end(turns)).alone().merge():
@@ -114,10 +118,3 @@ def write_bank(folder: str | Path, utterances: Iterable[Utterance], *, overwrite
     ]
     write_text(target, "".join("\t".join(row) + "\n" for row in (COLUMNS, *rows)), overwrite=overwrite)
     return target
-
-
-def _length(path: Path) -> float:
-    length = duration_of(path)
-    if length is None:
-        raise InputError(f"{path} has no duration in its header; convert it to WAV or FLAC")
-    return length

@@ -15,6 +15,7 @@ __all__ = [
     "chirp",
     "delay",
     "encode",
+    "fading_aac",
     "lag",
     "live_mp3",
     "made",
@@ -63,6 +64,12 @@ def live_mp3(path: Path) -> Path:
     assert tag > 0
     path.write_bytes(content[content.index(first, tag) :])
     return path
+
+
+def fading_aac(path: Path) -> Path:
+    """Write 8 s, the last 6 of them silence, as AAC without a container: by its first bit rate, it is much shorter."""
+    loud = chirp(2, 16_000) + np.random.default_rng(0).normal(0, 0.1, 32_000).astype(np.float32)
+    return encode(path, np.concatenate([loud, np.zeros(96_000, np.float32)]), 16_000, "aac", "adts")
 
 
 def piped_flac(path: Path, samples: np.ndarray, rate: int) -> Path:

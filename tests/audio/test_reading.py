@@ -19,7 +19,18 @@ from sortformer.audio.reading import opened, up_to
 from sortformer.audio.signal import mixed
 from sortformer.errors import InputError
 from sortformer.formats.folders import AUDIO_SUFFIXES
-from tests.audio.makers import FFMPEG_FORMATS, SOUNDFILE_FORMATS, chirp, encode, lag, made, piped_flac, write
+from tests.audio.makers import (
+    FFMPEG_FORMATS,
+    SOUNDFILE_FORMATS,
+    chirp,
+    encode,
+    fading_aac,
+    lag,
+    live_mp3,
+    made,
+    piped_flac,
+    write,
+)
 
 
 @pytest.mark.parametrize("extension", SOUNDFILE_FORMATS)
@@ -27,7 +38,9 @@ def test_formats_of_soundfile_are_read(tmp_path, extension):
     wave = chirp(2, 16_000)
     path = made(tmp_path / f"clip.{extension}", wave, 16_000)
     _assert_heard(audio.read(path), wave)
-    assert audio.probe(path).duration_s == pytest.approx(2.0, abs=0.1)
+    info = audio.probe(path)
+    assert info.duration_s == pytest.approx(2.0, abs=0.1)
+    assert not info.estimated
 
 
 @pytest.mark.parametrize("extension", FFMPEG_FORMATS)
@@ -38,6 +51,7 @@ def test_formats_of_ffmpeg_are_read(tmp_path, extension):
     info = audio.probe(path)
     assert (info.sample_rate, info.channels) == (48_000, 2)
     assert info.duration_s == pytest.approx(2.0, abs=0.1)
+    assert not info.estimated
 
 
 TAKEN = {
@@ -318,6 +332,14 @@ def test_probe_tells_what_the_header_says(tmp_path):
     assert audio.probe(path) == audio.AudioInfo(duration_s=3.0, sample_rate=44_100, channels=2, codec="flac")
     with pytest.raises(InputError, match="probe needs a path or a binary file object, got ndarray"):
         audio.probe(chirp(3.0, 44_100))  # pyright: ignore[reportArgumentType]
+
+
+def test_a_duration_that_follows_from_the_bit_rate_is_an_estimate(tmp_path):
+    for path, wrong_s in ((live_mp3(tmp_path / "live.mp3"), 10), (fading_aac(tmp_path / "fading.aac"), 3)):
+        found = audio.probe(path)
+        assert found.estimated
+        assert found.duration_s == pytest.approx(wrong_s, abs=1)
+        assert len(audio.read(path)) == pytest.approx(8.1 * 16_000, abs=0.1 * 16_000)
 
 
 @pytest.mark.parametrize("source", [np.zeros(16_000, np.float32), {"audio": "talk.wav"}], ids=["array", "mapping"])

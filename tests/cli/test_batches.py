@@ -17,7 +17,8 @@ from sortformer.cli.batch import run
 from sortformer.cli.recordings import Recording, once
 from sortformer.cli.results import Results
 from sortformer.errors import InputError
-from tests.audio.makers import chirp, piped_flac
+from sortformer.warned import SortformerWarning
+from tests.audio.makers import chirp, fading_aac, live_mp3, piped_flac
 from tests.cli.conftest import Cli
 
 
@@ -192,6 +193,21 @@ def test_a_duration_that_was_rounded_is_that_of_the_whole_file(wav: Path, recwar
         assert rounded.heard()["audio"] == wav
     assert not recwarn.list
     assert Recording(wav, "meeting", 0.0, 1.8).is_window()
+
+
+def test_a_duration_is_compared_with_that_of_the_audio_and_not_with_an_estimate(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+):
+    for path in (live_mp3(tmp_path / "live.mp3"), fading_aac(tmp_path / "fading.aac")):
+        whole = Recording(path, "meeting", 0.0, 8.1)
+        assert not whole.is_window()
+        assert whole.heard()["audio"] == path
+        assert Recording(path, "meeting", 0.0, 5.0).is_window()
+    assert not recwarn.list
+    with pytest.warns(SortformerWarning, match=r"should end at 9\.20 s of .*live\.mp3, but the file ends at 8\.10 s"):
+        Recording(tmp_path / "live.mp3", "meeting", 0.0, 9.2).heard()
+    with pytest.warns(SortformerWarning, match=r"should end at 9\.00 s of .*live\.mp3, but the file ends at 8\.10 s"):
+        Recording(tmp_path / "live.mp3", "meeting", 1.0, 8.0).heard()
 
 
 def test_a_recording_whose_header_has_no_duration_is_heard_as_long_as_the_manifest_says(tmp_path: Path):

@@ -73,6 +73,10 @@ def test_where_no_duration_is_given_the_recording_is_asked(folders, tmp_path):
     window = Entry("one", tmp_path / "x.wav", 2, 4, rttm=folders[0] / "one.rttm")
     write(tmp_path / "m.jsonl", [window, Entry("two", audio, rttm=folders[0] / "two.rttm")])
     assert truth_in(tmp_path / "m.jsonl").uem == {"one": ((2, 6),), "two": ((0, 9),)}
+    fading = makers.fading_aac(tmp_path / "fading.aac")
+    write(tmp_path / "m.jsonl", [window, Entry("two", fading, rttm=folders[0] / "two.rttm")], overwrite=True)
+    (scored,) = truth_in(tmp_path / "m.jsonl").uem["two"]
+    assert scored == (0, pytest.approx(8.1, abs=0.1))
     write(tmp_path / "m.jsonl", [Entry("late", audio, 9, rttm=folders[0] / "two.rttm")], overwrite=True)
     with pytest.raises(InputError, match=r"two\.wav ends at 9\.00 s, before its window 'late' begins"):
         truth_in(tmp_path / "m.jsonl")

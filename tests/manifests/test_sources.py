@@ -13,6 +13,7 @@ from sortformer.manifests import write
 from sortformer.manifests.folder import from_folder
 from sortformer.manifests.kaldi import from_kaldi
 from sortformer.manifests.lhotse import from_lhotse
+from tests.audio.makers import chirp, fading_aac, piped_flac
 from tests.manifests.trees import sound
 
 
@@ -62,11 +63,13 @@ def test_a_kaldi_segment_may_last_until_its_recording_ends(tmp_path: Path, end: 
     assert from_kaldi(data)[0].turns == (Turn(0.5, 12.5, "anna"),)
 
 
-def test_a_recording_that_does_not_say_its_length_ends_no_segment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sortformer.manifests.kaldi.duration_of", {Path("one.webm"): None}.get)
-    data = kaldi(tmp_path, wav_scp="one one.webm\n", segments="u1 one 0.5 -1\n", utt2spk="u1 anna\n")
-    with pytest.raises(InputError, match=r"segments, line 1: 'u1' ends with 'one': give its duration in .*reco2dur"):
-        from_kaldi(data)
+def test_a_recording_that_does_not_say_its_length_is_measured(tmp_path: Path):
+    paths = fading_aac(tmp_path / "fading.aac"), piped_flac(tmp_path / "piped.flac", chirp(2, 16_000), 16_000)
+    wav_scp = "".join(f"{path.stem} {path}\n" for path in paths)
+    data = kaldi(tmp_path / "data", wav_scp=wav_scp, segments="u1 fading 0.5 -1\n", utt2spk="u1 anna\n")
+    fading, piped = from_kaldi(data)
+    assert (fading.entry.duration, piped.entry.duration) == (pytest.approx(8.1, abs=0.1), 2.0)
+    assert fading.turns == (Turn(0.5, fading.entry.duration, "anna"),)
 
 
 def test_kaldis_lines_end_where_lines_end(tmp_path: Path):
