@@ -19,8 +19,9 @@ __all__ = ["Heard", "Progress", "report"]
 Progress = Callable[[str, float, float | None], bool | None]
 """Called with a stage (``read``, ``model``, ``turns``), the amount done, and the total or None.
 
-``read`` counts seconds of audio. So does ``model`` in a stream or in windows, where the two alternate; otherwise it
-counts steps, as ``turns`` does. Returning False, or raising, cancels the work.
+``read`` counts seconds of audio, of a total that may be estimated (``audio.AudioInfo``). So does ``model`` in a stream
+or in windows, where the two alternate; otherwise it counts steps, as ``turns`` does. Returning False, or raising,
+cancels the work.
 """
 
 
