@@ -69,7 +69,7 @@ class Recording:
             SortformerWarning: when the file ends before the window does.
         """
         if not self.is_window():
-            if self.duration_s is not None and isinstance(self.source, Path):
+            if self.duration_s is not None:
                 self._check_end(_length_s(self.source))
             return {"audio": self.source, "channel": channel}
         from sortformer.audio import crop, num_channels
@@ -91,9 +91,10 @@ class Recording:
 
     def is_window(self) -> bool:
         """Return whether it is a part of its file; a manifest may also give the whole duration of the file."""
-        if self.offset_s or self.duration_s is None or not isinstance(self.source, Path):
+        if self.offset_s or self.duration_s is None:
             return self.offset_s > 0
-        return _length_s(self.source) > self.duration_s + SLACK_S
+        # A pipe can be read only once, and may go on.
+        return self.piped or _length_s(self.source) > self.duration_s + SLACK_S
 
     def _check_end(self, found_s: float) -> None:
         """Warn if what was found of the file ends before the window does."""
@@ -106,12 +107,12 @@ class Recording:
 
 
 @cache
-def _length_s(path: Path) -> float:
+def _length_s(source: Path | BinaryIO) -> float:
     """Return the duration of a file in seconds; damage is reported when the file is read for its audio."""
     from sortformer.manifests.tree import duration_of
 
     with warned(shown=False):
-        return duration_of(path)
+        return duration_of(source)
 
 
 def recordings(argument: str) -> Iterator[Recording]:

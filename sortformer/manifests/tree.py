@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from sortformer.audio import probe
 from sortformer.audio.sources import recording_in
@@ -110,24 +111,24 @@ def check_complete(corpus: str | Path, missing: Sequence[str], split: str, remed
         raise InputError(f"{corpus} lacks {missing[0]} of {split}{more}; {remedy} it, or allow a partial corpus")
 
 
-def duration_of(path: Path) -> float:
+def duration_of(source: Path | BinaryIO) -> float:
     """Return the duration of a recording in seconds; where its header does not store it, the recording is decoded.
 
     Raises:
         InputError: when it is missing or not audio.
     """
-    stored = stored_duration_of(path)
+    stored = stored_duration_of(source)
     if stored is not None:
         return stored
-    with recording_in(path, None) as recording:
+    with recording_in(source, None) as recording:
         return round(sum(map(len, recording.pieces)) / recording.rate, 6)
 
 
-def stored_duration_of(path: Path) -> float | None:
+def stored_duration_of(source: Path | BinaryIO) -> float | None:
     """Return the duration that a recording's header stores, in seconds; None if it has none, or only an estimate.
 
     Raises:
         InputError: when it is missing or not audio.
     """
-    found = probe(path)
+    found = probe(source)
     return None if found.duration_s is None or found.estimated else round(found.duration_s, 6)

@@ -198,6 +198,19 @@ def test_a_named_pipe_is_read_once(model: Path, wav: Path, fifo: Path):
     assert out.startswith("SPEAKER pipe 1 0.000 ")
 
 
+@pytest.mark.parametrize(
+    ("offset", "duration", "end"), [(0, 2.0, 2.0), (0, 1.2, 1.2), (0.8, 1.2, 2.0), (0.8, None, 2.0)]
+)
+def test_a_named_pipe_in_a_manifest_is_read_once(model: Path, wav: Path, fifo: Path, offset, duration, end):
+    manifest = fifo.with_name("m.jsonl")
+    manifest.write_text(json.dumps({"audio_filepath": str(fifo), "offset": offset, "duration": duration}))
+    with started("diarize", manifest, "--model", model, "-f", "json") as process:
+        fifo.write_bytes(wav.read_bytes())
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert json.loads(out)["duration"] == pytest.approx(end, abs=0.01)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_pipe_through_which_nothing_comes_can_be_left(model: Path, fifo: Path, number: signal.Signals):
     with started("diarize", fifo, "--model", model) as process, fifo.open("wb") as unused:
