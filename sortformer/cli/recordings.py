@@ -98,8 +98,7 @@ class Recording:
 
     def _check_end(self, found_s: float) -> None:
         """Warn if what was found of the file ends before the window does."""
-        end_s = found_s if self.duration_s is None else self.offset_s + self.duration_s
-        if found_s + SLACK_S < end_s:
+        if self.duration_s is not None and found_s + SLACK_S < (end_s := self.offset_s + self.duration_s):
             warn(
                 f"{self.name} should end at {end_s:.2f} s of {self.source}, but the file ends at {found_s:.2f} s",
                 stacklevel=2,

@@ -91,8 +91,8 @@ def _end_of_file(entry: Entry) -> float:
 
     if not entry.audio.is_file():
         raise InputError(
-            f"the manifest has neither a UEM nor a duration for {entry.id!r}, and {entry.audio} does not exist: add "
-            "one of them"
+            f"the manifest has neither a UEM nor a duration for {entry.id!r}, and {entry.audio} is no file: add one "
+            "of them"
         )
     length = duration_of(entry.audio)
     if length <= entry.offset:
