@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import BinaryIO, cast
+from typing import BinaryIO, Literal, cast
 
 import numpy as np
 import soundfile
@@ -20,6 +20,9 @@ LONG_SIZES = {"RF64", "W64"}  # formats with 64-bit sizes
 CUT_CHUNK = re.compile(
     r"^ *(?:data|SSND|BODY|riff|Riff size|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE
 )  # of WAV, AIFF, SVX, W64, RF64 and AU
+# libsndfile takes the headers of blocks in a VOC for samples, and the channels of an SVX for interleaved. It adds noise
+# to the ADPCM of an AIFF, and its decoder of MP3 writes complaints to the terminal.
+MISREAD = re.compile(r"VOC/|SVX/.+/2$|AIFF/IMA_ADPCM/|.+/MPEG_LAYER_III/")  # format/subtype/channels
 NIST_COUNT = re.compile(rb"^sample_count -i (\d{1,18})", re.MULTILINE)
 NIST_HEADER_BYTES = 1024
 SIZES = re.compile(r"(?ms)^Length : (\d+)\n.*^RIFF : (\d+)\n.*^  Bytes/sec +: (\d+)\n.*^data : (\d+)\n")
@@ -31,7 +34,8 @@ class LibsndfileDecoder:
     """The decoder of the formats that libsndfile understands.
 
     Raises:
-        NotDecodable: if the format is unknown, or the file has no samples, is an MP3 or a chain of Ogg streams.
+        NotDecodable: if the format is unknown, or one that libsndfile misreads (such as MP3, VOC and chains of Ogg
+            streams), or the file has no samples.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -49,14 +53,18 @@ class LibsndfileDecoder:
         if not 0 < self._file.frames < UNKNOWN_LONG_SIZE:
             self._file.close()
             raise NotDecodable("it has no samples")
-        if self._file.subtype == "MPEG_LAYER_III":  # libsndfile's decoder writes complaints to the terminal
+        self._kind = f"{self._file.format}/{self._file.subtype}"
+        if MISREAD.match(f"{self._kind}/{self._file.channels}"):
             self._file.close()
-            raise NotDecodable("it is an MP3")
+            raise NotDecodable("libsndfile misreads its format")
+        self._dtype: Literal["float32", "int32"] = "float32"
+        if self._kind == "W64/PCM_32" and "IEEE float" in self._file.extra_info:  # libsndfile takes them for integers
+            self._kind, self._dtype = "W64/FLOAT", "int32"
 
     @property
     def info(self) -> AudioInfo:
         rate = self._file.samplerate
-        codec = "flac" if self._file.format == "FLAC" else f"{self._file.format}/{self._file.subtype}".lower()
+        codec = "flac" if self._file.format == "FLAC" else self._kind.lower()
         return AudioInfo(self._file.frames / rate, rate, self._file.channels, codec)
 
     @property
@@ -83,7 +91,7 @@ class LibsndfileDecoder:
     def pieces(self) -> Iterator[np.ndarray]:
         while True:
             try:
-                piece = self._file.read(PIECE_SAMPLES, dtype="float32", always_2d=True)
+                piece = self._file.read(PIECE_SAMPLES, dtype=self._dtype, always_2d=True).view(np.float32)
             except soundfile.LibsndfileError as error:
                 self._steady.check()
                 raise Damaged("the rest cannot be decoded") from error

@@ -57,6 +57,41 @@ def test_formats_of_ffmpeg_are_read(tmp_path, extension):
     assert not info.estimated
 
 
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize(
+    ("suffix", "codec", "read_as"),
+    [
+        (".voc", "pcm_s16le", "voc/pcm_s16le"),
+        (".aifc", "adpcm_ima_qt", "aiff/adpcm_ima_qt"),
+        (".w64", "pcm_f32le", "w64/float"),
+    ],
+)
+def test_what_libsndfile_misreads_is_read(tmp_path, suffix, codec, read_as, channels):
+    rate = 96_000  # from here on, FFmpeg writes the extensible header of Microsoft's formats
+    wave = chirp(2, rate, channels)
+    path = encode(tmp_path / f"clip{suffix}", wave, rate, codec, "aiff" if suffix == ".aifc" else None)
+    heard, wanted = audio.read(path), audio.read(wave, rate)
+    assert audio.probe(path).codec == read_as
+    assert len(heard) == pytest.approx(32_000, abs=64)  # a block of the ADPCM
+    error = heard[:32_000] - wanted[: len(heard)]
+    assert np.square(error).mean() < 0.01 * np.square(wanted).mean()
+    np.testing.assert_allclose(audio.crop(path, 0.5, 1.0), heard[8_000:24_000], atol=0.001)
+
+
+def test_the_channels_of_an_svx_follow_each_other(tmp_path):
+    left, right = (np.round(127 * chirp(2, 16_000) * scale).astype(np.int8) for scale in (1, 2))
+    chunks = [
+        (b"VHDR", struct.pack(">IIIHBBI", 32_000, 0, 0, 16_000, 1, 0, 0x10000)),
+        (b"CHAN", struct.pack(">I", 6)),  # left and right
+        (b"BODY", left.tobytes() + right.tobytes()),
+    ]
+    content = b"8SVX" + b"".join(name + struct.pack(">I", len(each)) + each for name, each in chunks)
+    path = tmp_path / "clip.8svx"
+    path.write_bytes(b"FORM" + struct.pack(">I", len(content)) + content)
+    wanted = (left.astype(np.float32) + right) / 256
+    np.testing.assert_allclose(audio.read(path), wanted, atol=1e-6)
+
+
 TAKEN = {
     "aac": "m4v 3g2 flv",
     "ac3": "ac3 vob mts m2ts m2t",
