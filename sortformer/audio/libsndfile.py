@@ -20,9 +20,11 @@ LONG_SIZES = {"RF64", "W64"}  # formats with 64-bit sizes
 CUT_CHUNK = re.compile(
     r"^ *(?:data|SSND|BODY|riff|Riff size|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE
 )  # of WAV, AIFF, SVX, W64, RF64 and AU
-# libsndfile takes the headers of blocks in a VOC for samples, and the channels of an SVX for interleaved. It adds noise
-# to the ADPCM of an AIFF, and its decoder of MP3 writes complaints to the terminal.
-MISREAD = re.compile(r"VOC/|SVX/.+/2$|AIFF/IMA_ADPCM/|.+/MPEG_LAYER_III/")  # format/subtype/channels
+# libsndfile takes the headers of blocks in a VOC for samples, the channels of an SVX for interleaved, and for integers
+# (subformat 1; 3 are floats) whatever a W64 with an extensible header holds. It adds noise to the ADPCM of an AIFF, and
+# its decoder of MP3 writes complaints to the terminal. These are format, subtype, channels and subformat.
+MISREAD = re.compile(r"VOC/|SVX/.+/2/|W64/.+/(?![13]$)\w+$|AIFF/IMA_ADPCM/|.+/MPEG_LAYER_III/")
+SUBFORMAT = re.compile(r"^ *esf_field1 : 0x(\w+)", re.MULTILINE)  # of an extensible header
 NIST_COUNT = re.compile(rb"^sample_count -i (\d{1,18})", re.MULTILINE)
 NIST_HEADER_BYTES = 1024
 SIZES = re.compile(r"(?ms)^Length : (\d+)\n.*^RIFF : (\d+)\n.*^  Bytes/sec +: (\d+)\n.*^data : (\d+)\n")
@@ -54,11 +56,13 @@ class LibsndfileDecoder:
             self._file.close()
             raise NotDecodable("it has no samples")
         self._kind = f"{self._file.format}/{self._file.subtype}"
-        if MISREAD.match(f"{self._kind}/{self._file.channels}"):
+        found = SUBFORMAT.search(self._file.extra_info)
+        subformat = found[1] if found else ""
+        if MISREAD.match(f"{self._kind}/{self._file.channels}/{subformat}"):
             self._file.close()
             raise NotDecodable("libsndfile misreads its format")
         self._dtype: Literal["float32", "int32"] = "float32"
-        if self._kind == "W64/PCM_32" and "IEEE float" in self._file.extra_info:  # libsndfile takes them for integers
+        if self._kind == "W64/PCM_32" and subformat == "3":  # floats that libsndfile takes for integers
             self._kind, self._dtype = "W64/FLOAT", "int32"
 
     @property

@@ -64,6 +64,10 @@ def test_formats_of_ffmpeg_are_read(tmp_path, extension):
         (".voc", "pcm_s16le", "voc/pcm_s16le"),
         (".aifc", "adpcm_ima_qt", "aiff/adpcm_ima_qt"),
         (".w64", "pcm_f32le", "w64/float"),
+        (".w64", "pcm_mulaw", "w64/pcm_mulaw"),
+        (".w64", "pcm_alaw", "w64/pcm_alaw"),
+        (".w64", "adpcm_ms", "w64/adpcm_ms"),
+        (".w64", "pcm_s24le", "w64/pcm_24"),
     ],
 )
 def test_what_libsndfile_misreads_is_read(tmp_path, suffix, codec, read_as, channels):
@@ -72,7 +76,7 @@ def test_what_libsndfile_misreads_is_read(tmp_path, suffix, codec, read_as, chan
     path = encode(tmp_path / f"clip{suffix}", wave, rate, codec, "aiff" if suffix == ".aifc" else None)
     heard, wanted = audio.read(path), audio.read(wave, rate)
     assert audio.probe(path).codec == read_as
-    assert len(heard) == pytest.approx(32_000, abs=64)  # a block of the ADPCM
+    assert len(heard) == pytest.approx(32_000, abs=640)  # a block of ADPCM
     error = heard[:32_000] - wanted[: len(heard)]
     assert np.square(error).mean() < 0.01 * np.square(wanted).mean()
     np.testing.assert_allclose(audio.crop(path, 0.5, 1.0), heard[8_000:24_000], atol=0.001)
