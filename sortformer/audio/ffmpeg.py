@@ -153,7 +153,7 @@ class FfmpegDecoder:
             raise NotDecodable("it has no audio stream")
         best = self._container.streams.best("audio")
         stream = best if isinstance(best, av.AudioStream) else self._container.streams.audio[0]
-        if stream.codec_context is None or not stream.rate or not stream.channels:
+        if stream.codec_context is None or not stream.rate or not _count_without_list(stream.codec_context):
             raise NotDecodable("the codec of its audio stream is unknown")
         return stream
 
@@ -254,6 +254,17 @@ class _Named(Steady):
     def __init__(self, file: BinaryIO) -> None:
         super().__init__(file)
         self.name = getattr(file, "name", "")
+
+
+def _count_without_list(codec: av.AudioCodecContext) -> int:
+    """Return the number of channels, and forget the list of them that a layout with an order of its own has.
+
+    PyAV before 19 frees such a list with every copy of the layout, one of which each frame makes.
+    """
+    layout = codec.layout
+    if "(" in layout.name:
+        codec.layout = f"{layout.nb_channels} channels"
+    return layout.nb_channels
 
 
 def _counts_its_frames(file: BinaryIO) -> bool:

@@ -95,8 +95,8 @@ def delay(source: Path, target: Path, after_s: float, by_s: float, **options: st
 
 
 def encode(path: Path, samples: np.ndarray, rate: int, codec: str, kind: str | None = None, **options: str) -> Path:
-    """Encode mono or stereo float samples with PyAV; without a ``kind`` the suffix determines the container."""
-    layout = "mono" if samples.ndim == 1 else "stereo"
+    """Encode 1, 2 or 6 channels of float samples with PyAV; without a ``kind`` the suffix determines the container."""
+    layout = {1: "mono", 2: "stereo", 6: "5.1(side)"}[np.atleast_2d(samples.T).shape[0]]
     with av.open(str(path), "w", format=kind, options=options) as container:
         stream = container.add_stream(codec, rate=rate)
         stream.layout = layout

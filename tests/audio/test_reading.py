@@ -165,6 +165,18 @@ def test_more_than_eight_channels_are_read_by_ffmpeg_too(tmp_path):
     np.testing.assert_array_equal(audio.read(path, channel=32), wave[:, 31])
 
 
+@pytest.mark.parametrize("order", [122, 123, 124])  # Core Audio's: L R Ls Rs C LFE, L C R Ls Rs LFE, C L R Ls Rs LFE
+def test_channels_are_read_in_whatever_order(tmp_path, order):
+    wave = chirp(2, 16_000, channels=6)
+    path = encode(tmp_path / "film.mov", wave, 16_000, "pcm_s16le")
+    content = path.read_bytes()
+    at = content.index(b"chan") + 8
+    path.write_bytes(content[:at] + struct.pack(">HH", order, 6) + content[at + 4 :])
+    assert audio.probe(path).channels == 6
+    np.testing.assert_allclose(audio.read(path), audio.read(wave, 16_000), atol=1e-4)
+    np.testing.assert_allclose(audio.read(path, channel=6), wave[:, 5], atol=1e-4)
+
+
 def _assert_heard(wave: np.ndarray, expected: np.ndarray) -> None:
     """Assert the same audio at the same time: lossy codecs may pad the end and lose some detail."""
     assert wave.dtype == np.float32
