@@ -20,9 +20,9 @@ LONG_SIZES = {"RF64", "W64"}  # formats with 64-bit sizes
 CUT_CHUNK = re.compile(
     r"^ *(?:data|SSND|BODY|riff|Riff size|Data Size) *: (\d+) \(should be (\d+)\)", re.MULTILINE
 )  # of WAV, AIFF, SVX, W64, RF64 and AU
-# libsndfile takes the headers of blocks in a VOC for samples, the channels of an SVX for interleaved, and for integers
-# (subformat 1; 3 are floats) whatever a W64 with an extensible header holds. It adds noise to the ADPCM of an AIFF, and
-# its decoder of MP3 writes complaints to the terminal. These are format, subtype, channels and subformat.
+# Format, subtype, channels and subformat of what is left to FFmpeg: libsndfile takes the headers of blocks in a VOC for
+# samples, the channels of an SVX for interleaved, and all subformats of W64 for PCM (1; floats, 3, are mended here). It
+# adds noise to the ADPCM of an AIFF, and its decoder of MP3 writes complaints to the terminal.
 MISREAD = re.compile(r"VOC/|SVX/.+/2/|W64/.+/(?![13]$)\w+$|AIFF/IMA_ADPCM/|.+/MPEG_LAYER_III/")
 SUBFORMAT = re.compile(r"^ *esf_field1 : 0x(\w+)", re.MULTILINE)  # of an extensible header
 NIST_COUNT = re.compile(rb"^sample_count -i (\d{1,18})", re.MULTILINE)
@@ -62,7 +62,8 @@ class LibsndfileDecoder:
             self._file.close()
             raise NotDecodable("libsndfile misreads its format")
         self._dtype: Literal["float32", "int32"] = "float32"
-        if self._kind == "W64/PCM_32" and subformat == "3":  # floats that libsndfile takes for integers
+        # Floats that libsndfile takes for integers: FFmpeg refuses a W64 from a pipe, and does not tell if one is cut.
+        if self._kind == "W64/PCM_32" and subformat == "3":
             self._kind, self._dtype = "W64/FLOAT", "int32"
 
     @property

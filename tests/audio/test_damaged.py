@@ -39,6 +39,16 @@ def test_a_header_that_promises_more_than_there_is_is_quoted(tmp_path, kind):
         audio.read(path)
 
 
+def test_floats_in_a_w64_that_are_missing_are_missed(tmp_path):
+    wave = chirp(4, 96_000)
+    path = encode(tmp_path / "cut.w64", wave, 96_000, "pcm_f32le")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.warns(audio.AudioWarning, match=r"using 2\.0 s of the 4\.0 s that its header states"):
+        part = audio.read(path)
+    np.testing.assert_allclose(part[:31_000], audio.read(wave, 96_000)[:31_000], atol=1e-3)
+
+
 @pytest.mark.parametrize(("kind", "at"), [("RF64", 20), ("W64", 16)])
 def test_the_length_of_what_is_cut_may_need_more_than_32_bits(tmp_path, kind, at):
     path = write(tmp_path / "cut.wav", chirp(4, 16_000), 16_000, format=kind, subtype="PCM_16")

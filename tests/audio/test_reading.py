@@ -71,7 +71,7 @@ def test_formats_of_ffmpeg_are_read(tmp_path, extension):
     ],
 )
 def test_what_libsndfile_misreads_is_read(tmp_path, suffix, codec, read_as, channels):
-    rate = 96_000  # from here on, FFmpeg writes the extensible header of Microsoft's formats
+    rate = 96_000  # above 48 kHz, FFmpeg writes the extensible header of Microsoft's formats
     wave = chirp(2, rate, channels)
     path = encode(tmp_path / f"clip{suffix}", wave, rate, codec, "aiff" if suffix == ".aifc" else None)
     heard, wanted = audio.read(path), audio.read(wave, rate)
